@@ -1,0 +1,25 @@
+"""Exact-or-named numbers: rationals, and closed forms with proved enclosures.
+
+>>> from exactformer.numbers import exact, exp, sqrt
+>>> x = exp(1) / (exp(1) + exp(2))
+>>> print(x, "=", x.written, "=", x.digits(10), "…")
+1/(1+e) = e^1/(e^1+e^2) = 0.2689414214 …
+>>> sqrt(2) ** 2, exact("0.3") < 1 / sqrt(11)
+(exact('2'), True)
+"""
+
+from exactformer.numbers.number import Exact, Named, Number, Undefined  # isort: skip  (first: the other modules need the classes)
+from exactformer.numbers.arrays import array
+from exactformer.numbers.budget import Budget
+from exactformer.numbers.decide import argmax, compare, maximum, ranking, recover, sign
+from exactformer.numbers.enclosure import Enclosure
+from exactformer.numbers.errors import Undecided, UndefinedValue
+from exactformer.numbers.field import dot, total
+from exactformer.numbers.functions import cos, erf, exp, log, pi, sin, sqrt, tanh
+from exactformer.numbers.parse import exact, from_float
+
+__all__ = [
+    "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "compare",
+    "cos", "dot", "erf", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin", "sqrt", "tanh",
+    "total",
+]  # fmt: skip

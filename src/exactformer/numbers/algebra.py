@@ -1,0 +1,480 @@
+"""Normal forms: a closed form as a quotient of polynomials in independent-looking quantities ("generators").
+
+The generators are powers e^(b/n) and roots p^(1/n), logarithms, sines and cosines, erf, π, and atoms (numbers whose inside is
+left out of the proof). Three kinds of relation are used, each an identity of real numbers:
+
+- exponents are written over a basis that is linearly independent over the rationals, so e^a·e^b and e^(a+b) meet;
+- roots and logarithms are split over the factors of their argument, each factor with its sign proved by a ball;
+- root^n is replaced by its radicand, sin² by 1 − cos².
+
+So a normal form 0/d *proves* that the number is zero (denominators are products of divisors, which are proved not to be zero).
+A normal form that is not 0/d proves nothing: whether the number differs from zero is for enclosures to show. docs/numbers.md
+spells the argument out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import lcm
+from typing import Any, NamedTuple
+
+from flint import arb, fmpq, fmpq_mat, fmpz_mpoly_ctx
+
+from exactformer.numbers.budget import Budget
+from exactformer.numbers.enclosure import ball, precision
+from exactformer.numbers.field import factors
+from exactformer.numbers.number import Exact, Named
+
+Polynomial = Any  # flint.fmpz_mpoly
+_SIGN_BITS = (192, 768)
+_GCD_TERMS, _GCD_DEGREE = 80, 80  # polynomials beyond this are not searched for common factors
+_FACTOR_TERMS, _FACTOR_DEGREE = 40, 40
+_SIZES = (6, 14, 40)  # numbers of generators, tried in turn
+
+
+class Stuck(Exception):
+    """The budget of a normal form is used up, or a sign that it needs is not known."""
+
+
+class _Finer(Exception):
+    """A generator must be replaced by its `degree`-th root."""
+
+    def __init__(self, key: Any, degree: int) -> None:
+        self.key, self.degree = key, degree
+
+
+class _Full(Exception):
+    """More generators are needed."""
+
+
+class Ratio(NamedTuple):
+    num: Polynomial
+    den: Polynomial
+
+
+class Generator(NamedTuple):
+    """What a variable of the polynomials stands for.
+
+    exp: e^(inside/degree) · root: inside^(1/degree) · log, sin, cos, erf: of inside · pi · atom: the number `inside`
+    """
+
+    kind: str
+    inside: Any
+    degree: int = 1
+
+
+def normal_form(root: Named, budget: Budget, opaque: Callable[[Named], Any] | None = None) -> tuple[Algebra, Ratio]:
+    """The normal form of `root`. Where `opaque(node)` is not None, the node is an atom, the same for equal answers."""
+    finer: dict[Any, int] = {("exp", 0): _exponent_denominator(root, opaque, budget)}
+    size = 0
+    for _ in range(24):
+        algebra = Algebra(budget, opaque, finer, _SIZES[size])
+        try:
+            return algebra, algebra.form(root)
+        except _Finer as request:
+            finer[request.key] = lcm(finer.get(request.key, 1), request.degree)
+        except _Full:
+            size += 1
+            if size == len(_SIZES) or _SIZES[size] > budget.generators:
+                raise Stuck("too many generators") from None
+    raise Stuck("too many refinements")
+
+
+def _exponent_denominator(root: Named, opaque: Callable[[Named], Any] | None, budget: Budget) -> int:
+    """The common denominator of the rational exponents of e: found beforehand, it saves refinements."""
+    result, seen, stack = 1, {id(root)}, [root]
+    while stack:
+        node = stack.pop()
+        if node is not root and opaque is not None and opaque(node) is not None:
+            continue
+        for arg in node.args:
+            if type(arg) is Exact:
+                if node.op == "exp":
+                    result = lcm(result, int(arg.value.q))
+            elif id(arg) not in seen:
+                seen.add(id(arg))
+                stack.append(arg)  # type: ignore[arg-type]
+        if len(seen) > budget.nodes:
+            raise Stuck("too many nodes")
+    return result
+
+
+class Algebra:
+    """One query: a ring of polynomials, what its variables mean, and the forms of the nodes met so far."""
+
+    def __init__(self, budget: Budget, opaque: Callable[[Named], Any] | None, finer: dict[Any, int], size: int) -> None:
+        self.budget, self.opaque, self.finer = budget, opaque, finer
+        self.context = fmpz_mpoly_ctx.get([f"g{i}" for i in range(size)], "lex")
+        self.variables = self.context.gens()
+        self.one, self.zero = self.context.constant(1), self.context.constant(0)
+        self.meaning: list[Generator] = []
+        self.index: dict[Any, int] = {}
+        self.relations: list[tuple[int, int, Polynomial]] = []  # variable ** degree = polynomial in earlier variables
+        self.exponents: list[tuple[Ratio, int]] = [(self.constant(fmpq(1)), -1)]  # basis of exponents, and their variables
+        self.balls: dict[tuple[int, int], arb] = {}
+        self.memo: dict[int, Ratio] = {}
+        self.work = 0
+        self.cut = False  # was an atom used?
+
+    # -- from the graph to a form
+    def form(self, root: Named) -> Ratio:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in self.memo:
+                stack.pop()
+                continue
+            if node.exact is not None:
+                self.memo[id(node)] = self.constant(node.exact.value)
+                continue
+            if node is not root and self.opaque is not None:
+                name = self.opaque(node)
+                if name is not None:
+                    self.cut = True
+                    self.memo[id(node)] = self.variable(("atom", name), Generator("atom", node))
+                    continue
+            missing = [arg for arg in node.args if type(arg) is Named and id(arg) not in self.memo]
+            if missing:
+                stack.extend(missing)
+                continue
+            if len(self.memo) >= self.budget.nodes:
+                raise Stuck("too many nodes")
+            args = [self.constant(a.value) if type(a) is Exact else self.memo[id(a)] for a in node.args]
+            self.memo[id(node)] = self._apply(node, args)
+        return self.memo[id(root)]
+
+    def _apply(self, node: Named, args: list[Ratio]) -> Ratio:
+        match node.op:
+            case "lin":
+                integers, constant, denominator = node.data
+                terms = [Ratio(c * x.num, x.den) for c, x in zip(integers, args, strict=True)]
+                result = self.sum([self.constant(fmpq(constant)), *terms])
+                return self.reduce(result.num, result.den * denominator)
+            case "dot":
+                half = len(args) // 2
+                return self.sum([self.multiply(x, y) for x, y in zip(args[:half], args[half:], strict=True)])
+            case "div":
+                return self.multiply(args[0], Ratio(args[1].den, args[1].num))
+            case "pow":
+                return self.power(args[0], node.data)
+            case "exp":
+                return self.exp(args[0])
+            case "log":
+                return self.log(args[0])
+            case "tanh":
+                square = self.exp(self.sum([args[0], args[0]]))
+                return self.reduce(square.num - square.den, square.num + square.den)
+            case "pi":
+                return self.variable("pi", Generator("pi", None))
+            case _:
+                return self._odd_or_even(node.op, args[0])
+
+    # -- the field
+    def constant(self, q: fmpq) -> Ratio:
+        return Ratio(self.context.constant(int(q.p)), self.context.constant(int(q.q)))
+
+    def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        """a·b within the budget."""
+        self.work += len(a) * len(b)
+        if self.work > self.budget.work:
+            raise Stuck("too much work")
+        product = a * b
+        if len(product) > self.budget.terms:
+            raise Stuck("too many terms")
+        return product
+
+    def multiply(self, a: Ratio, b: Ratio) -> Ratio:
+        return self.reduce(self.times(a.num, b.num), self.times(a.den, b.den))
+
+    def sum(self, terms: list[Ratio]) -> Ratio:
+        num, den = self.zero, self.one
+        for term in terms:
+            if term.den == den:
+                num = num + term.num
+                continue
+            common = den.gcd(term.den) if self._small(den, term.den) else self.one
+            ours, theirs = den / common, term.den / common
+            num = self.times(num, theirs) + self.times(term.num, ours)
+            den = self.times(den, theirs)
+        return self.reduce(num, den)
+
+    def reduce(self, num: Polynomial, den: Polynomial) -> Ratio:
+        """Relations applied, common factors gone, the leading coefficient of the denominator positive."""
+        num, den = self.fold(num), self.fold(den)
+        if num == 0:
+            return Ratio(self.zero, self.one)
+        if den == 0:
+            raise Stuck("a divisor that the relations make zero")
+        common = num.gcd(den) if self._small(num, den) else num.term_content().gcd(den.term_content())
+        if common != 1:
+            num, den = num / common, den / common
+        if den.leading_coefficient() < 0:
+            num, den = -num, -den
+        return Ratio(num, den)
+
+    def _small(self, *polynomials: Polynomial) -> bool:
+        return all(len(p) <= _GCD_TERMS and p.total_degree() <= _GCD_DEGREE for p in polynomials)
+
+    def fold(self, p: Polynomial) -> Polynomial:
+        """Replace variable ** degree by its polynomial, the latest variable first."""
+        for variable, degree, radicand in reversed(self.relations):
+            if p.degrees()[variable] < degree:
+                continue
+            by_power: dict[int, dict[tuple[int, ...], Any]] = {}
+            for exponents, c in p.to_dict().items():
+                whole, rest = divmod(int(exponents[variable]), degree)
+                key = (*exponents[:variable], rest, *exponents[variable + 1 :])
+                by_power.setdefault(whole, {})[key] = c
+            p = self.zero
+            for whole, part in by_power.items():
+                p = p + self.times(self.context.from_dict(part), self._integer_power(radicand, whole))
+        return p
+
+    def _integer_power(self, p: Polynomial, n: int) -> Polynomial:
+        if len(p) <= 1:
+            if n > 10_000 and p.total_degree() == 0:
+                raise Stuck("a large power")
+            return p**n
+        if n > 64:
+            raise Stuck("a large power of a sum")
+        result = self.one
+        for _ in range(n):
+            result = self.times(result, p)
+        return result
+
+    # -- generators
+    def variable(self, key: Any, generator: Generator) -> Ratio:
+        """The variable for `key`, made on first use."""
+        if key not in self.index:
+            if len(self.meaning) == len(self.variables):
+                raise _Full
+            self.index[key] = len(self.meaning)
+            self.meaning.append(generator)
+        return Ratio(self.variables[self.index[key]], self.one)
+
+    def exp(self, a: Ratio) -> Ratio:
+        coordinates = self._coordinates(a)
+        if coordinates is None:
+            self.exponents.append((a, -1))
+            coordinates = [fmpq(0)] * (len(self.exponents) - 1) + [fmpq(1)]
+        num, den = self.one, self.one
+        for j, c in enumerate(coordinates):
+            if c == 0:
+                continue
+            degree = self.finer.get(("exp", j), 1)
+            if (c * degree).q != 1:
+                raise _Finer(("exp", j), int(c.q))
+            basis, _ = self.exponents[j]
+            base = self.variable(("exp", j), Generator("exp", basis, degree)).num
+            n = int(c * degree)
+            num, den = (num * base**n, den) if n > 0 else (num, den * base**-n)
+        return Ratio(num, den)
+
+    def _coordinates(self, a: Ratio) -> list[fmpq] | None:
+        """`a` as a rational combination of the basis of exponents, or None."""
+        if a.num.is_constant() and a.den.is_constant():
+            rational = fmpq(int(a.num.leading_coefficient()) if a.num != 0 else 0, int(a.den.leading_coefficient()))
+            return [rational] + [fmpq(0)] * (len(self.exponents) - 1)
+        ratios = [basis for basis, _ in self.exponents] + [a]
+        common = self.one
+        for ratio in ratios:
+            shared = common.gcd(ratio.den) if self._small(common, ratio.den) else self.one
+            common = self.times(common, ratio.den / shared)
+        columns = [self.times(ratio.num, common / ratio.den).to_dict() for ratio in ratios]
+        monomials = list({m: None for column in columns for m in column})
+        table = fmpq_mat(len(monomials), len(columns), [fmpq(column.get(m, 0)) for m in monomials for column in columns])
+        reduced, rank = table.rref()
+        last = len(columns) - 1
+        if rank == len(columns):
+            return None
+        return [reduced[row, last] for row in range(last)]  # the basis is independent: its columns are the pivots
+
+    def power(self, a: Ratio, r: fmpq) -> Ratio:
+        if r.q == 1:
+            n = int(r.p)
+            num, den = (a.num, a.den) if n > 0 else (a.den, a.num)
+            return self.reduce(self._integer_power(num, abs(n)), self._integer_power(den, abs(n)))
+        result = self.constant(fmpq(1))
+        for base, exponent in self._positive_factors(a):
+            result = self.multiply(result, self._factor_power(base, exponent * r))
+        return result
+
+    def _factor_power(self, base: Polynomial, r: fmpq) -> Ratio:
+        """base ** r for one positive factor."""
+        j = self._as_variable(base)
+        if j is not None and self.meaning[j].kind == "exp":
+            if r.q != 1:
+                raise _Finer(next(key for key, i in self.index.items() if i == j), int(r.q))
+            return self._whole_power(base, int(r))
+        if j is not None and self.meaning[j].kind == "root":
+            base, r = self.meaning[j].inside, r / self.meaning[j].degree
+        whole = int(r.floor())
+        rest = r - whole
+        result = self._whole_power(base, whole)
+        if rest == 0:
+            return result
+        key = ("root", _terms(base))
+        degree = lcm(self.finer.get(key, 1), int(rest.q))
+        if key in self.index and self.meaning[self.index[key]].degree % degree:
+            raise _Finer(key, degree)
+        fresh = key not in self.index
+        root = self.variable(key, Generator("root", base, degree)).num
+        if fresh:
+            self.relations.append((self.index[key], degree, base))
+        steps = int(rest * self.meaning[self.index[key]].degree)
+        return self.multiply(result, Ratio(root**steps, self.one))
+
+    def _whole_power(self, base: Polynomial, n: int) -> Ratio:
+        p = self._integer_power(base, abs(n))
+        return Ratio(p, self.one) if n >= 0 else Ratio(self.one, p)
+
+    def log(self, a: Ratio) -> Ratio:
+        terms = []
+        for base, exponent in self._positive_factors(a):
+            j = self._as_variable(base)
+            if j is not None and self.meaning[j].kind == "exp":
+                inside = self.meaning[j].inside
+                exponent, value = exponent / self.meaning[j].degree, inside
+            else:
+                if j is not None and self.meaning[j].kind == "root":
+                    base, exponent = self.meaning[j].inside, exponent / self.meaning[j].degree
+                value = self.variable(("log", _terms(base)), Generator("log", base))
+            terms.append(self.reduce(value.num * int(exponent.p), value.den * int(exponent.q)))
+        return self.sum(terms)
+
+    def _odd_or_even(self, op: str, a: Ratio) -> Ratio:
+        """sin, cos, erf, with the sign of the argument pulled out."""
+        if a.num == 0:
+            return self.constant(fmpq(op == "cos"))
+        negative = a.num.leading_coefficient() < 0
+        if negative:
+            a = Ratio(-a.num, a.den)
+        sign = -1 if negative and op != "cos" else 1
+        if op in ("sin", "cos"):
+            rational = self._at_multiple_of_pi(op, a)
+            if rational is not None:
+                return self.constant(sign * rational)
+        key = (_terms(a.num), _terms(a.den))
+        if op == "erf":
+            return Ratio(sign * self.variable(("erf", key), Generator("erf", a)).num, self.one)
+        cos = self.variable(("cos", key), Generator("cos", a))
+        if op == "cos":
+            return cos
+        fresh = ("sin", key) not in self.index
+        sin = self.variable(("sin", key), Generator("sin", a)).num
+        if fresh:
+            self.relations.append((self.index[("sin", key)], 2, self.one - cos.num**2))
+        return Ratio(sign * sin, self.one)
+
+    def _at_multiple_of_pi(self, op: str, a: Ratio) -> fmpq | None:
+        """sin or cos of a multiple of π/2 or π/3, where it is rational."""
+        if "pi" not in self.index or not a.den.is_constant() or len(a.num) != 1 or a.num.total_degree() != 1:
+            return None
+        if a.num.degrees()[self.index["pi"]] != 1:
+            return None
+        turns = fmpq(int(a.num.leading_coefficient()), int(a.den.leading_coefficient())) / 2  # a = 2π·turns
+        if op == "sin":
+            turns = fmpq(1, 4) - turns  # sin a = cos(π/2 − a)
+        turns = turns - turns.floor()
+        table = {fmpq(0): 1, fmpq(1, 2): -1, fmpq(1, 4): 0, fmpq(3, 4): 0}
+        thirds = {fmpq(1, 6): 1, fmpq(5, 6): 1, fmpq(1, 3): -1, fmpq(2, 3): -1}
+        if turns in table:
+            return fmpq(table[turns])
+        return fmpq(thirds[turns], 2) if turns in thirds else None
+
+    # -- zero
+    def vanishes(self, p: Polynomial) -> bool:
+        """Is the number that `p` stands for proved to be zero?
+
+        With a square root s in it, p = a + b·s. If a² − b²s² is proved zero and a − b·s is not zero, then p is zero.
+        """
+        p = self.fold(p)
+        if p == 0:
+            return True
+        degrees = p.degrees()
+        for variable, degree, radicand in reversed(self.relations):
+            if degrees[variable] == 1 and degree == 2:
+                with_root = {m: c for m, c in p.to_dict().items() if m[variable]}
+                b = self.context.from_dict({(*m[:variable], 0, *m[variable + 1 :]): c for m, c in with_root.items()})
+                a = p - self.context.from_dict(with_root)
+                if self.value(a - b * self.variables[variable], _SIGN_BITS[0]).contains(0):
+                    return False
+                return self.vanishes(self.times(a, a) - self.times(self.times(b, b), radicand))
+        return False
+
+    # -- factors and their signs
+    def _positive_factors(self, a: Ratio) -> Iterator[tuple[Polynomial, fmpq]]:
+        """a > 0 as a product of powers of positive factors."""
+        found = []
+        for polynomial, direction in ((a.num, 1), (a.den, -1)):
+            constant, parts = self._factor(polynomial)
+            for prime, e in factors(abs(constant)):
+                found.append((self.context.constant(prime), fmpq(direction * e)))
+            for base, e in parts:
+                found.append((base if self.sign(base) > 0 else -base, fmpq(direction * int(e))))
+        return iter(found)
+
+    def _factor(self, p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]]:
+        if p.is_constant():
+            return p.leading_coefficient(), []
+        content = p.term_content()
+        parts = [
+            (self.variables[i], int(e)) for i, e in enumerate(next(iter(content.to_dict()))) if e
+        ]  # the monomial part, whatever its degree
+        rest = p / content
+        if rest.is_constant():
+            return content.leading_coefficient() * rest.leading_coefficient(), parts
+        if len(rest) > _FACTOR_TERMS or rest.total_degree() > _FACTOR_DEGREE:
+            return content.leading_coefficient(), [*parts, (rest, 1)]
+        constant, more = rest.factor()
+        return content.leading_coefficient() * constant, [*parts, *more]
+
+    def _as_variable(self, p: Polynomial) -> int | None:
+        if len(p) != 1 or p.total_degree() != 1 or p.leading_coefficient() != 1:
+            return None
+        return next(i for i, e in enumerate(next(iter(p.to_dict()))) if e)
+
+    def sign(self, p: Polynomial) -> int:
+        """The sign of a factor, by enclosure."""
+        for bits in _SIGN_BITS:
+            value = self.value(p, bits)
+            if value > 0:
+                return 1
+            if value < 0:
+                return -1
+        raise Stuck("a sign that enclosures do not show")
+
+    def value(self, p: Polynomial, bits: int) -> arb:
+        """A ball around the number that a polynomial stands for."""
+        with precision(bits):
+            result = arb(0)
+            for exponents, c in p.to_dict().items():
+                term = arb(c)
+                for i, e in enumerate(exponents):
+                    if e:
+                        term *= self._variable_ball(i, bits) ** int(e)
+                result += term
+            return result
+
+    def _variable_ball(self, i: int, bits: int) -> arb:
+        if (i, bits) not in self.balls:
+            kind, inside, degree = self.meaning[i]
+            match kind:
+                case "pi":
+                    value = arb.pi()
+                case "atom":
+                    value = ball(inside, bits)
+                case "root":
+                    value = self.value(inside, bits).root(degree)
+                case "log":
+                    value = self.value(inside, bits).log()
+                case _:
+                    argument = self.value(inside.num, bits) / self.value(inside.den, bits)
+                    value = (argument / degree).exp() if kind == "exp" else getattr(argument, kind)()
+            self.balls[i, bits] = value
+        return self.balls[i, bits]
+
+
+def _terms(p: Polynomial) -> tuple[Any, ...]:
+    """A polynomial as a key."""
+    return tuple(sorted((tuple(map(int, m)), int(c)) for m, c in p.to_dict().items()))

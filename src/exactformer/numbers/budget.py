@@ -1,0 +1,33 @@
+"""How far a question is followed before the answer is *undecided*."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WORKING_BITS = 192  # the first look at a value: enough for 50 decimals of most results, and hardly dearer than 64 bits
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits of one query. They are passed along, never held globally.
+
+    >>> Budget(bits=800).ladder
+    (192, 384, 768)
+    """
+
+    bits: int = 1536  # the largest working precision of an enclosure
+    nodes: int = 1500  # nodes of the graph that a proof may expand
+    terms: int = 2000  # terms of one polynomial in a proof
+    generators: int = 40  # independent quantities in a proof
+    work: int = 400_000  # term products in a proof, all together
+
+    @property
+    def ladder(self) -> tuple[int, ...]:
+        rungs, bits = [], WORKING_BITS
+        while bits <= self.bits:
+            rungs.append(bits)
+            bits *= 2
+        return tuple(rungs) or (self.bits,)
+
+
+DEFAULT = Budget()

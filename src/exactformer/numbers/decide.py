@@ -1,0 +1,215 @@
+"""Decisions that are proofs: signs, comparisons, recovery of rationals, maxima.
+
+An enclosure that excludes zero proves a sign; only algebra proves that two numbers are equal. So the order is: look at balls
+of growing precision, and ask algebra once a ball is narrow and still holds the value in question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from flint import arb, fmpq
+
+from exactformer.numbers import display
+from exactformer.numbers.algebra import Stuck, normal_form
+from exactformer.numbers.budget import DEFAULT, WORKING_BITS, Budget
+from exactformer.numbers.enclosure import ball
+from exactformer.numbers.errors import Undecided, UndefinedValue
+from exactformer.numbers.field import subtract
+from exactformer.numbers.number import Exact, Named, Number, Undefined
+
+_NARROW = arb(2) ** -60  # a ball this narrow around a simple rational is worth a proof
+_LARGEST_DENOMINATOR = 4096  # of the rationals that are looked for
+_NEARBY = 4  # how deep the first, cheapest proof looks into the graph
+_MOST_NODES = 20_000  # beyond this, nodes are told apart by identity alone
+
+
+def sign(x: Number, budget: Budget = DEFAULT) -> int:
+    """-1, 0 or 1, proved, or `Undecided`."""
+    if type(x) is Exact:
+        return (x.value > 0) - (x.value < 0)
+    if type(x) is Undefined:
+        raise UndefinedValue(f"undefined: {x.why}")
+    assert type(x) is Named
+    if x.known:
+        return x.known
+    asked = False
+    for bits in budget.ladder:
+        if x.exact is not None:
+            return sign(x.exact)
+        b = ball(x, bits)
+        if b > 0:
+            x.known = 1
+            return 1
+        if b < 0:
+            x.known = -1
+            return -1
+        if not asked and b.rad() < _NARROW:
+            asked = True
+            if prove_equal(x, fmpq(0), budget):
+                x.exact = Exact(fmpq(0), True, x)
+    raise Undecided(f"the sign of {display.short(x)}", budget.ladder[-1])
+
+
+def compare(a: Number, b: Number, budget: Budget = DEFAULT) -> int:
+    """The sign of a − b, proved."""
+    if type(a) is Exact and type(b) is Exact:
+        return (a.value > b.value) - (a.value < b.value)
+    return 0 if a is b else sign(subtract(a, b), budget)
+
+
+def recover(x: Number, budget: Budget = DEFAULT) -> Number:
+    """`x`, or the rational that it is proved to be: guessed from an enclosure, proved by algebra.
+
+    >>> from exactformer.numbers import exp, sqrt
+    >>> x = recover(sqrt(2) * sqrt(2))
+    >>> x, x.recovered
+    (exact('2'), True)
+    """
+    if type(x) is not Named:
+        return x
+    if x.exact is None and not x.settled:
+        x.settled = True
+        guess = _simplest(ball(x, WORKING_BITS))
+        if guess is not None and prove_equal(x, guess, budget):
+            x.exact = Exact(guess, True, x)
+    return x if x.exact is None else x.exact
+
+
+def _simplest(b: arb) -> fmpq | None:
+    """The rational with a small denominator that a narrow ball holds, if there is one: a continued fraction tells."""
+    if not b.rad() < _NARROW:  # also when it is infinite
+        return None
+    mantissa, exponent = b.mid().man_exp()
+    if exponent > 4096 or exponent < -4096:
+        return fmpq(0) if b.contains(0) else None
+    mantissa, exponent = int(mantissa), int(exponent)
+    n, d = (mantissa << exponent, 1) if exponent >= 0 else (mantissa, 1 << -exponent)
+    p0, q0, p1, q1 = 0, 1, 1, 0  # convergents
+    while True:
+        whole = n // d
+        p0, q0, p1, q1 = p1, q1, whole * p1 + p0, whole * q1 + q0
+        if q1 > _LARGEST_DENOMINATOR:
+            return None
+        n, d = d, n - whole * d
+        if d == 0 or n // d > 1 << 48:  # the next quotient is huge: this convergent is it or nothing is
+            break
+    guess = fmpq(p1, q1)
+    return guess if not (b > guess or b < guess) else None
+
+
+def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT) -> bool:
+    """True where algebra proves x = q. False says nothing."""
+    if x.exact is not None:
+        return bool(x.exact.value == q)
+    for opaque in _cuts(x, budget):
+        try:
+            algebra, form = normal_form(x, budget, opaque)
+            if algebra.vanishes(form.num * int(q.q) - form.den * int(q.p)):
+                return True
+            if not algebra.cut:
+                return False
+        except Stuck:
+            continue
+    return False
+
+
+def _cuts(root: Named, budget: Budget) -> Iterator[Callable[[Named], Any] | None]:
+    """Which nodes a proof takes for atoms, the cheapest proof first.
+
+    What lies deep, then what lies behind the nearest landmark on every way down, then behind the second, then nothing.
+    """
+    names = _structure(root)
+    depth = _distances(root, lambda node: 1)
+    yield lambda node: names[id(node)] if depth.get(id(node), _NEARBY) >= _NEARBY else None
+    behind = _distances(root, lambda node: int(node.landmark and node is not root))
+    for level in (0, 1):
+        yield lambda node, level=level: names[id(node)] if node.landmark and behind[id(node)] >= level else None  # type: ignore[misc]
+    if len(names) <= budget.nodes:
+        yield None
+
+
+def _structure(root: Named) -> dict[int, Any]:
+    """Names for the nodes of a graph, equal for nodes that are built alike."""
+    names: dict[int, Any] = {}
+    interned: dict[Any, int] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if id(node) in names:
+            stack.pop()
+            continue
+        missing = [arg for arg in node.args if type(arg) is Named and id(arg) not in names]
+        if missing:
+            stack.extend(missing)
+            continue
+        args = [names[id(a)] if type(a) is Named else (int(a.value.p), int(a.value.q)) for a in node.args]  # type: ignore[union-attr]
+        data = node.data
+        if node.op == "lin":
+            pairs = sorted(zip(args, data[0], strict=True))
+            key: Any = ("lin", tuple(pairs), data[1:])
+        elif node.op == "dot":
+            half = len(args) // 2
+            key = ("dot", tuple(sorted(tuple(sorted(pair)) for pair in zip(args[:half], args[half:], strict=True))))
+        else:
+            key = (node.op, tuple(args), None if data is None else (int(data.p), int(data.q)))
+        names[id(node)] = interned.setdefault(key, len(interned)) if len(interned) < _MOST_NODES else len(names) + _MOST_NODES
+    return names
+
+
+def _distances(root: Named, step: Callable[[Named], int]) -> dict[int, int]:
+    """For every node, the least sum of `step` over the nodes above it."""
+    distance = {id(root): 0}
+    level, here = 0, [root]
+    later: list[Named] = []
+    while here or later:
+        if not here:
+            level, here, later = level + 1, later, []
+            here = [node for node in here if distance[id(node)] == level]
+        while here:
+            node = here.pop()
+            if distance[id(node)] < level:
+                continue
+            cost = level + step(node)
+            for arg in node.args:
+                if type(arg) is Named and distance.get(id(arg), cost + 1) > cost:
+                    distance[id(arg)] = cost
+                    (here if cost == level else later).append(arg)
+    return distance
+
+
+def maximum(values: Sequence[Number], budget: Budget = DEFAULT) -> Number:
+    """The largest of `values`, proved."""
+    return values[argmax(values, budget)]
+
+
+def argmax(values: Sequence[Number], budget: Budget = DEFAULT) -> int:
+    """The index of the largest value, proved; of values proved equal, the lowest.
+
+    >>> from exactformer.numbers import exact, exp
+    >>> argmax([exact(2), exp(1), exact("2.7")])
+    1
+    """
+    return ranking(values, 1, budget)[0]
+
+
+def ranking(values: Sequence[Number], k: int | None = None, budget: Budget = DEFAULT) -> list[int]:
+    """The indices of the `k` largest values in order, proved; values proved equal stand in the order of their indices.
+
+    >>> from exactformer.numbers import exact
+    >>> ranking([exact(3), exact(1), exact(2)], 2)
+    [0, 2]
+    """
+    if not values:
+        raise ValueError("the largest of no values")
+    rest = list(range(len(values)))
+    ranked: list[int] = []
+    for _ in range(len(values) if k is None else min(k, len(values))):
+        best = rest[0]
+        for i in rest[1:]:
+            if compare(values[i], values[best], budget) > 0:
+                best = i
+        ranked.append(best)
+        rest.remove(best)
+    return ranked

@@ -1,0 +1,279 @@
+"""Numbers as closed forms: as they were computed ("written"), and simplified.
+
+A simplified form is the shortest of three: as written; one fraction in normal form; term by term. What would be too long to
+read is shown by its proved digits, and by symbols with definitions when those are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from exactformer.numbers import formula as show
+from exactformer.numbers.algebra import Algebra, Polynomial, Ratio, Stuck, normal_form
+from exactformer.numbers.budget import Budget
+from exactformer.numbers.errors import Undecided
+from exactformer.numbers.formula import Formula, Symbol, Value
+from exactformer.numbers.number import Exact, Named, Number, Undefined
+
+_LONGEST = 160  # nodes of a formula that is shown whole
+_CHUNK = 24  # nodes of a formula in a list of definitions
+_MOST_DEFINITIONS = 40
+_BUDGET = Budget(nodes=_LONGEST, terms=200, generators=14, work=20_000)
+
+
+class Definitions(NamedTuple):
+    """A closed form in symbols, and what they stand for, in order."""
+
+    text: str
+    where: tuple[tuple[str, str], ...]
+
+
+def simplified(x: Number) -> str:
+    return _shown(x, _simplest(x), show.text)
+
+
+def latex(x: Number) -> str:
+    return _shown(x, _simplest(x), show.latex)
+
+
+def written(x: Number) -> str:
+    return _shown(x, _as_written(x), show.text)
+
+
+def written_latex(x: Number) -> str:
+    return _shown(x, _as_written(x), show.latex)
+
+
+def short(x: Number) -> str:
+    """A few words for messages."""
+    if type(x) is Undefined:
+        return "an undefined value"
+    tree = _as_written(x)
+    as_text = None if tree is None else show.text(tree)
+    return as_text if as_text is not None and len(as_text) <= 60 else "a long closed form"
+
+
+def _shown(x: Number, tree: Formula | None, write: Callable[[Formula], str]) -> str:
+    if type(x) is Undefined:
+        return "undefined" if write is show.text else r"\text{undefined}"
+    if tree is not None:
+        return write(tree)
+    try:
+        return ("≈ " if write is show.text else r"\approx ") + x.digits(12)
+    except Undecided:
+        return "(a long closed form)" if write is show.text else r"\text{(a long closed form)}"
+
+
+def definitions(x: Number) -> Definitions:
+    """
+    >>> from exactformer.numbers import exp
+    >>> x = exp(1)
+    >>> for _ in range(6): x = x + 1 / x
+    >>> d = x.definitions
+    >>> d.text, d.where[0]
+    ('x1+1/x1', ('x1', ...
+    """
+    if type(x) is not Named:
+        return Definitions(simplified(x), ())
+    symbols: dict[int, Symbol] = {}
+    where: list[tuple[str, str]] = []
+    for node in _in_order(x):
+        if node is not x and _size(node, symbols, _CHUNK) >= _CHUNK:
+            if len(where) == _MOST_DEFINITIONS:
+                return Definitions(_shown(x, None, show.text), ())
+            where.append((f"x{len(where) + 1}", show.text(_tree(node, symbols))))
+            symbols[id(node)] = Symbol(where[-1][0], f"x_{{{len(where)}}}")
+    return Definitions(show.text(_tree(x, symbols)), tuple(where))
+
+
+# -- as written
+def _as_written(x: Number) -> Formula | None:
+    if type(x) is Exact:
+        return Value(x.fraction) if x.origin is None else _as_written(x.origin)
+    if type(x) is not Named or _size(x, {}, _LONGEST) >= _LONGEST:
+        return None
+    return _tree(x, {})
+
+
+def _in_order(root: Named) -> list[Named]:
+    """The nodes below `root`, each after what it is made of."""
+    order: list[Named] = []
+    seen: set[int] = set()
+    stack = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((arg, False) for arg in node.args if type(arg) is Named)
+    return order
+
+
+def _size(root: Named, symbols: dict[int, Symbol], limit: int) -> int:
+    """The number of nodes of the formula, counted to `limit`."""
+    count, stack = 0, [root]
+    while stack and count < limit:
+        node = stack.pop()
+        count += 1
+        if node is root or id(node) not in symbols:
+            count += sum(type(arg) is Exact for arg in node.args)
+            stack.extend(arg for arg in node.args if type(arg) is Named)
+    return count
+
+
+def _tree(node: Exact | Named, symbols: dict[int, Symbol]) -> Formula:
+    def below(arg: Exact | Named) -> Formula:
+        if type(arg) is Named and id(arg) in symbols:
+            return symbols[id(arg)]
+        return _tree(arg, symbols)
+
+    if type(node) is Exact:
+        return Value(node.fraction)
+    assert type(node) is Named
+    return _operation(node, [below(arg) for arg in node.args])
+
+
+def _operation(node: Named, args: list[Formula]) -> Formula:
+    match node.op:
+        case "lin":
+            integers, constant, denominator = node.data
+            terms = [show.product([Value(Fraction(c)), x]) for c, x in zip(integers, args, strict=True)]
+            if len(terms) == 1 and constant == 0:
+                return show.product([Value(Fraction(integers[0], denominator)), args[0]])
+            if constant:
+                terms.insert(0 if constant > 0 else len(terms), Value(Fraction(constant)))
+            return show.quotient(show.total(terms), Value(Fraction(denominator)))
+        case "dot":
+            half = len(args) // 2
+            return show.total([show.product([x, y]) for x, y in zip(args[:half], args[half:], strict=True)])
+        case "div":
+            return show.quotient(*args) if args[1] != show.ONE else args[0]
+        case "pow":
+            exponent = Fraction(int(node.data.p), int(node.data.q))
+            if exponent < 0:
+                return show.Quotient(show.ONE, show.Power(args[0], -exponent) if exponent != -1 else args[0])
+            return show.Power(args[0], exponent)
+        case "exp" if isinstance(args[0], Value):
+            return show.Power(show.E_SYMBOL, args[0].value)
+        case "pi":
+            return show.PI_SYMBOL
+        case op:
+            return show.Function(op, args[0])
+
+
+# -- simplified
+def _simplest(x: Number) -> Formula | None:
+    if type(x) is Exact:
+        return Value(x.fraction)
+    if type(x) is not Named:
+        return None
+    plain = _as_written(x)
+    if plain is None:
+        return None
+    candidates = [_one_fraction(x), _term_by_term(x), plain]
+    return min((c for c in candidates if c is not None), key=lambda tree: len(show.text(tree)))
+
+
+def _term_by_term(x: Named) -> Formula | None:
+    """A sum whose terms are simplified one by one, not put over one denominator."""
+    if x.op != "lin":
+        return None
+    args = [_one_fraction(arg) or _as_written(arg) for arg in x.args if type(arg) is Named]
+    return _operation(x, args)  # type: ignore[arg-type]
+
+
+def _one_fraction(x: Named) -> Formula | None:
+    try:
+        algebra, form = normal_form(x, _BUDGET)
+    except Stuck:
+        return None
+    return _ratio(algebra, form)
+
+
+def _ratio(algebra: Algebra, ratio: Ratio) -> Formula:
+    root = _lone_root(algebra, ratio)
+    if root is not None:
+        return root
+    above, below = _polynomial(algebra, ratio.num), _polynomial(algebra, ratio.den)
+    if isinstance(below, Value) and len(ratio.num) == 1:
+        return show.product([Value(1 / below.value), above])
+    return show.quotient(above, below)
+
+
+def _lone_root(algebra: Algebra, ratio: Ratio) -> Formula | None:
+    """√6/3 as √(2/3), √2/2 as 1/√2."""
+    if len(ratio.num) != 1 or not ratio.den.is_constant() or abs(ratio.num.leading_coefficient()) != 1:
+        return None
+    exponents = next(iter(ratio.num.to_dict()))
+    used = [(algebra.meaning[i], int(e)) for i, e in enumerate(exponents) if e]
+    if not used or any(g.kind != "root" or g.degree != 2 or not g.inside.is_constant() for g, _ in used):
+        return None
+    radicand, k = 1, int(ratio.den.leading_coefficient())
+    for g, _ in used:
+        radicand *= int(g.inside.leading_coefficient())
+    if k == 1 or radicand % k:
+        return None
+    minus = [Value(Fraction(-1))] if ratio.num.leading_coefficient() < 0 else []
+    if radicand == k:
+        return show.quotient(show.product([*minus, show.ONE]), show.Power(Value(Fraction(k)), Fraction(1, 2)))
+    return show.product([*minus, show.Power(Value(Fraction(radicand // k, k)), Fraction(1, 2))])
+
+
+def _polynomial(algebra: Algebra, p: Polynomial) -> Formula:
+    """The shorter of the sum of its terms and the product of its factors."""
+    terms = sorted(p.to_dict().items(), key=lambda item: (sum(item[0]), tuple(-e for e in item[0])))
+    expanded = show.total([_term(algebra, exponents, int(c)) for exponents, c in terms])
+    if len(terms) == 1:
+        return expanded
+    constant, parts = algebra._factor(p)
+    if len(parts) == 1 and parts[0][1] == 1 and abs(constant) == 1:
+        return expanded
+    factors = [Value(Fraction(int(constant)))]
+    for base, e in parts:
+        if len(base) == 1:
+            exponents = tuple(int(d) * int(e) for d in next(iter(base.to_dict())))
+            factors.append(_term(algebra, exponents, 1))  # type: ignore[arg-type]
+        else:
+            inside = _polynomial(algebra, base)
+            factors.append(inside if e == 1 else show.Power(inside, Fraction(int(e))))  # type: ignore[arg-type]
+    factored = show.product(factors)  # type: ignore[arg-type]
+    return min(expanded, factored, key=lambda tree: len(show.text(tree)))
+
+
+def _term(algebra: Algebra, exponents: tuple[int, ...], c: int) -> Formula:
+    factors: list[Formula] = [Value(Fraction(c))]
+    radicand = 1
+    for i, e in enumerate(exponents):
+        if not e:
+            continue
+        generator, power = algebra.meaning[i], Fraction(int(e), algebra.meaning[i].degree)
+        if generator.kind == "root" and generator.inside.is_constant() and power == Fraction(1, 2):
+            radicand *= int(generator.inside.leading_coefficient())
+        else:
+            factors.append(_generator(algebra, generator, power))
+    if radicand != 1:
+        factors.append(show.Power(Value(Fraction(radicand)), Fraction(1, 2)))
+    return show.product(factors)
+
+
+def _generator(algebra: Algebra, generator: Any, power: Fraction) -> Formula:
+    kind, inside, _ = generator
+    match kind:
+        case "exp":
+            if inside.num == inside.den:
+                return show.E_SYMBOL if power == 1 else show.Power(show.E_SYMBOL, power)
+            scaled = algebra.reduce(inside.num * power.numerator, inside.den * power.denominator)
+            return show.Function("exp", _ratio(algebra, scaled))
+        case "root":
+            return show.Power(_polynomial(algebra, inside), power)
+        case "log":
+            base: Formula = show.Function("log", _polynomial(algebra, inside))
+        case "pi":
+            base = show.PI_SYMBOL
+        case _:
+            base = show.Function(kind, _ratio(algebra, inside))
+    return base if power == 1 else show.Power(base, power)

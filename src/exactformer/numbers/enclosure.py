@@ -1,0 +1,254 @@
+"""Proved enclosures of numbers, and the decimals and floats that they prove. The only module that sets a precision.
+
+python-flint keeps the working precision in one place for the whole process, so it is set under a lock and put back. Ball
+arithmetic is right at any precision: were it changed behind our back, enclosures would be wider, never wrong.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import flint
+from flint import arb, fmpq
+
+from exactformer.numbers.budget import DEFAULT
+from exactformer.numbers.errors import Undecided, UndefinedValue
+from exactformer.numbers.number import Exact, Named, Number, Undefined
+
+_LOCK = threading.RLock()
+_WIDEST = 2**20  # binary exponents beyond this are not written out as integers
+
+
+class Enclosure(NamedTuple):
+    """low ≤ value ≤ high, proved; both are dyadic rationals."""
+
+    low: Fraction
+    high: Fraction
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Compute with balls of `bits` bits; one thread at a time."""
+    with _LOCK:
+        before = flint.ctx.prec
+        flint.ctx.prec = bits
+        try:
+            yield
+        finally:
+            flint.ctx.prec = before
+
+
+def ball(x: Exact | Named, bits: int) -> arb:
+    """A ball around `x`, computed with `bits` bits. It may be infinite where that is too few."""
+    if type(x) is Exact:
+        with precision(bits):
+            return arb(x.value)
+    assert type(x) is Named
+    if x.bits < bits:
+        with precision(bits):
+            _evaluate(x, bits)
+    return x.ball
+
+
+def _evaluate(root: Named, bits: int) -> None:
+    """Give `root` and all it is made of balls of `bits` bits. A stack, not recursion: graphs may be deep."""
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node.bits >= bits:
+            stack.pop()
+            continue
+        if node.exact is not None:
+            node.ball = arb(node.exact.value)
+        else:
+            missing = [arg for arg in node.args if type(arg) is Named and arg.bits < bits]
+            if missing:
+                stack.extend(missing)
+                continue
+            node.ball = _RULES[node.op](node)
+        node.bits = bits  # after the ball: whoever reads `bits` without the lock finds a ball at least as good
+        stack.pop()
+
+
+def _of(x: Exact | Named) -> arb:
+    return x.ball if type(x) is Named else arb(x.value)  # type: ignore[union-attr]
+
+
+def _linear(node: Named) -> arb:
+    integers, constant, denominator = node.data
+    result = arb(constant)
+    for c, x in zip(integers, node.args, strict=True):
+        if c == 1:
+            result += x.ball  # type: ignore[union-attr]
+        elif c == -1:
+            result -= x.ball  # type: ignore[union-attr]
+        else:
+            result += x.ball * c  # type: ignore[union-attr]
+    return result if denominator == 1 else result / denominator
+
+
+def _dot(node: Named) -> arb:
+    args: tuple[Any, ...] = node.args
+    half = len(args) // 2
+    result = arb(0)
+    for x, y in zip(args[:half], args[half:], strict=True):
+        result += x.ball * y.ball
+    return result
+
+
+def _power(node: Named) -> arb:
+    base, r = _of(node.args[0]), node.data
+    p, q = int(r.p), int(r.q)
+    if q == 2:
+        base = base.sqrt()
+    elif q != 1:
+        base = base.root(q)
+    return base if p == 1 else base**p
+
+
+_RULES: dict[str, Callable[[Named], arb]] = {
+    "lin": _linear,
+    "dot": _dot,
+    "div": lambda node: _of(node.args[0]) / node.args[1].ball,  # type: ignore[union-attr]
+    "pow": _power,
+    "exp": lambda node: _of(node.args[0]).exp(),
+    "log": lambda node: _of(node.args[0]).log(),
+    "sin": lambda node: _of(node.args[0]).sin(),
+    "cos": lambda node: _of(node.args[0]).cos(),
+    "tanh": lambda node: _of(node.args[0]).tanh(),
+    "erf": lambda node: _of(node.args[0]).erf(),
+    "pi": lambda node: arb.pi(),
+}
+
+
+def enclose(x: Number, bits: int = 64) -> Enclosure:
+    """Two dyadic rationals around `x`, at most 2**-bits · |x| apart (2**-bits where x cannot be told from 0).
+
+    >>> from exactformer.numbers import exp
+    >>> low, high = enclose(exp(1), 64)
+    >>> float(low) == float(high) == 2.718281828459045, high - low < Fraction(1, 2**62)
+    (True, True)
+    """
+    if bits < 1:
+        raise ValueError(f"an enclosure of {bits} bits: ask for 1 or more")
+    _refuse_undefined(x)
+    cap = bits + DEFAULT.bits
+    working = bits + 32
+    while working <= cap:
+        with precision(working):
+            b = ball(x, working) if type(x) is not Exact else arb(x.value)  # type: ignore[arg-type]
+            if b.is_finite() and (b.rel_accuracy_bits() > bits or (b.contains(0) and b.rad() < arb(2) ** (-bits - 1))):
+                return Enclosure(_dyadic(b.lower(), x), _dyadic(b.upper(), x))
+        working = 2 * working if 2 * working <= cap or working == cap else cap
+    raise Undecided(f"an enclosure of {display.short(x)} to {bits} bits", cap)
+
+
+def _dyadic(end: arb, x: Number) -> Fraction:
+    mantissa, exponent = end.man_exp()
+    if abs(int(exponent)) > _WIDEST:
+        raise Undecided(f"the magnitude of {display.short(x)} as a fraction: it is about 2^{int(exponent)}", flint.ctx.prec)
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def digits(x: Number, n: int = 12) -> str:
+    """`x` correctly rounded to `n` significant decimals; `Undecided` on a proved tie or at the precision cap.
+
+    >>> from exactformer.numbers import exact, exp, sqrt
+    >>> digits(exp(-100), 3), digits(exact("2/3"), 4), digits(sqrt(2) * 10**6, 9), digits(exact(0), 5)
+    ('3.72e-44', '0.6667', '1414213.56', '0')
+    """
+    if n < 1:
+        raise ValueError(f"{n} digits: ask for 1 or more")
+    _refuse_undefined(x)
+    if type(x) is Exact or (type(x) is Named and x.exact is not None):
+        value = x if type(x) is Exact else x.exact
+        assert value is not None
+        rounded = _rounded(value.fraction, n)
+        if rounded is None:
+            raise Undecided(f"{n} digits of {display.short(value)}: it is a tie between two decimals", 0)
+        return rounded
+    assert type(x) is Named
+    if decide.sign(x) == 0:
+        return "0"
+    bits, cap = int(n * 3.33) + 32, int(n * 3.33) + 32 + DEFAULT.bits
+    while True:
+        low, high = enclose(x, bits)
+        a, b = _rounded(low, n), _rounded(high, n)
+        if a is not None and a == b:
+            return a
+        if bits >= cap:
+            raise Undecided(f"{n} digits of {display.short(x)}", bits)
+        bits = min(2 * bits, cap)
+
+
+def _rounded(value: Fraction, n: int) -> str | None:
+    """`value` to n significant decimals, None on a tie."""
+    if value == 0:
+        return "0"
+    magnitude = abs(value)
+    exponent = _decimal_exponent(magnitude)  # 10**exponent ≤ magnitude < 10**(exponent + 1)
+    scaled = magnitude / Fraction(10) ** (exponent - n + 1)  # in [10**(n-1), 10**n)
+    whole, rest = divmod(scaled.numerator, scaled.denominator)
+    twice = 2 * rest - scaled.denominator
+    if twice == 0:
+        return None
+    if twice > 0:
+        whole += 1
+        if whole == 10**n:
+            whole, exponent = whole // 10, exponent + 1
+    return ("-" if value < 0 else "") + _positional(str(fmpq(whole)), exponent)
+
+
+def _decimal_exponent(magnitude: Fraction) -> int:
+    bits = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    guess = (bits * 1233) >> 12  # log10(2) ≈ 1233/4096
+    while Fraction(10) ** guess > magnitude:
+        guess -= 1
+    while Fraction(10) ** (guess + 1) <= magnitude:
+        guess += 1
+    return guess
+
+
+def _positional(significant: str, exponent: int) -> str:
+    """Digits with their point put in; scientific where that would need many zeros."""
+    n = len(significant)
+    if -5 <= exponent < max(n, 7):
+        if exponent < 0:
+            return "0." + "0" * (-exponent - 1) + significant
+        if exponent + 1 >= n:
+            return significant + "0" * (exponent + 1 - n)
+        return significant[: exponent + 1] + "." + significant[exponent + 1 :]
+    head = significant[0] + ("." + significant[1:] if n > 1 else "")
+    return f"{head}e{exponent:+d}".replace("e+", "e")
+
+
+def nearest_float(x: Number) -> float:
+    """The float64 nearest to `x`, proved: both ends of an enclosure round to it."""
+    _refuse_undefined(x)
+    if type(x) is Exact:
+        return float(x.fraction)
+    assert type(x) is Named
+    if decide.sign(x) == 0:
+        return 0.0
+    bits = 64
+    while bits <= DEFAULT.bits:
+        try:
+            low, high = enclose(x, bits)
+            if float(low) == float(high):
+                return float(low)
+        except OverflowError:
+            raise OverflowError(f"{display.short(x)} is beyond the range of a float") from None
+        bits *= 2
+    raise Undecided(f"the float nearest to {display.short(x)}", bits)
+
+
+def _refuse_undefined(x: Number) -> None:
+    if type(x) is Undefined:
+        raise UndefinedValue(f"undefined: {x.why}")
+
+
+from exactformer.numbers import decide, display  # noqa: E402

@@ -1,0 +1,85 @@
+"""exp, log, sqrt, sin, cos, tanh, erf and π of exact-or-named numbers.
+
+Values that are rational by definition (exp 0, log 1, a perfect square) come out as rationals; so does what algebra proves,
+such as log(exp(x)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flint import fmpq
+
+from exactformer.numbers import decide, display
+from exactformer.numbers.field import ONE, ZERO, power
+from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers.parse import as_number
+
+_HALF = Exact(fmpq(1, 2))
+
+
+def _argument(value: Any) -> Number:
+    number = as_number(value)
+    if number is None:
+        raise TypeError(f"{value!r} is not a number")
+    return number
+
+
+def _entire(op: str, at_zero: Exact, sign: Callable[[int], int]) -> Callable[[Any], Number]:
+    """A function defined on all reals, with its value at 0 and what the sign of x says of its sign."""
+
+    def function(value: Any) -> Number:
+        x = _argument(value)
+        if type(x) is Undefined:
+            return x
+        if type(x) is Exact:
+            if x.value == 0:
+                return at_zero
+            return Named(op, (x,), None, sign(1 if x.value > 0 else -1))
+        assert type(x) is Named
+        return decide.recover(Named(op, (x,), None, sign(x.known)))
+
+    function.__name__ = function.__qualname__ = op
+    function.__doc__ = f"{op}(x) as an exact-or-named number."
+    return function
+
+
+exp = _entire("exp", ONE, lambda _: 1)
+sin = _entire("sin", ZERO, lambda _: 0)
+cos = _entire("cos", ONE, lambda _: 0)
+tanh = _entire("tanh", ZERO, lambda s: s)
+erf = _entire("erf", ZERO, lambda s: s)
+
+
+def log(value: Any) -> Number:
+    """The natural logarithm of a number that is proved positive.
+
+    >>> log(exp(exp(2)))
+    <e^2>
+    """
+    x = _argument(value)
+    if type(x) is Undefined:
+        return x
+    if decide.sign(x) <= 0:
+        raise ValueError(f"{display.short(x)} is not positive and has no logarithm")
+    if type(x) is Exact:
+        return ZERO if x.value == 1 else Named("log", (x,), None, 1 if x.value > 1 else -1)
+    assert type(x) is Named
+    if x.op == "exp":
+        return x.args[0]
+    return decide.recover(Named("log", (x,)))
+
+
+def sqrt(value: Any) -> Number:
+    """The square root of a number that is proved not negative.
+
+    >>> sqrt(4), sqrt(8), sqrt(Exact(fmpq(2, 3)))
+    (exact('2'), <2·√2>, <√(2/3)>)
+    """
+    return decide.recover(power(_argument(value), _HALF))
+
+
+def pi() -> Number:
+    """π as a named number."""
+    return Named("pi", (), None, 1)

@@ -1,0 +1,287 @@
+"""The numbers: `Exact` (a rational), `Named` (a closed form) and `Undefined` (no number, with a reason).
+
+A `Named` number is a node of a graph whose leaves are rationals. There are few kinds of node:
+
+    lin    (c0 + c1·x1 + … + cn·xn) / den      integers c, den: sums, differences, rational multiples
+    dot    x1·y1 + … + xn·yn                   products of named numbers
+    div    x / y
+    pow    x ** r                              r rational, not 0 or 1
+    exp, log, sin, cos, tanh, erf              of one number
+    pi
+
+Every node *exists*: a quotient is made only once its divisor is proved not to be zero, a logarithm only once its argument is
+proved positive, a root only once its radicand is proved not negative. So a proof about a node never has to ask whether the
+node means anything.
+
+Nodes are immutable as far as their meaning goes; four slots remember what was found out about them (`ball` with `bits`,
+`known`, `exact`, `settled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from flint import arb, fmpq
+
+from exactformer.numbers.budget import DEFAULT, Budget
+from exactformer.numbers.errors import UndefinedValue
+
+
+class Number:
+    """What `Exact`, `Named` and `Undefined` share: the operators of a field, decisions that are proofs, and display.
+
+    >>> from exactformer.numbers import exact, exp
+    >>> p = exp(1) / (exp(1) + exp(2))
+    >>> p.written, str(p), p.digits(12)
+    ('e^1/(e^1+e^2)', '1/(1+e)', '0.268941421370')
+    >>> p == 1 / (1 + exp(1)), p < exact("0.27")
+    (True, True)
+    """
+
+    __slots__ = ()
+    status: ClassVar[str]
+
+    # -- field operations: built, then recovered as a rational where algebra proves one
+    def __add__(self, other: Any) -> Number:
+        return _combine(field.add, self, other)
+
+    def __radd__(self, other: Any) -> Number:
+        return _combine(field.add, other, self)
+
+    def __sub__(self, other: Any) -> Number:
+        return _combine(field.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Number:
+        return _combine(field.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Number:
+        return _combine(field.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Number:
+        return _combine(field.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Number:
+        return _combine(field.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Number:
+        return _combine(field.divide, other, self)
+
+    def __pow__(self, exponent: Any) -> Number:
+        return _combine(field.power, self, exponent)
+
+    def __neg__(self) -> Number:
+        return field.negate(self)
+
+    def __pos__(self) -> Number:
+        return self
+
+    def __abs__(self) -> Number:
+        return field.negate(self) if self.sign() < 0 else self
+
+    # -- decisions: proved, or `Undecided` is raised
+    def sign(self, budget: Budget = DEFAULT) -> int:
+        """-1, 0 or 1, proved."""
+        return decide.sign(self, budget)
+
+    def __eq__(self, other: object) -> bool:
+        return _compare(self, other, lambda sign: sign == 0)
+
+    def __ne__(self, other: object) -> bool:
+        return _compare(self, other, lambda sign: sign != 0)
+
+    def __lt__(self, other: Any) -> bool:
+        return _compare(self, other, lambda sign: sign < 0)
+
+    def __le__(self, other: Any) -> bool:
+        return _compare(self, other, lambda sign: sign <= 0)
+
+    def __gt__(self, other: Any) -> bool:
+        return _compare(self, other, lambda sign: sign > 0)
+
+    def __ge__(self, other: Any) -> bool:
+        return _compare(self, other, lambda sign: sign >= 0)
+
+    __hash__: ClassVar[Any] = None
+
+    def __bool__(self) -> bool:
+        return self.sign() != 0
+
+    def __float__(self) -> float:
+        raise TypeError("a number is not turned into a float in passing: ask for x.to_float() or x.digits(n)")
+
+    def __int__(self) -> int:
+        raise TypeError("a named number is not turned into an integer in passing: compare it with one, or ask for its enclosure")
+
+    # -- approximations, each proved
+    def enclosure(self, bits: int = 64) -> enclosure.Enclosure:
+        """Two rationals around the value, no further apart than 2**-bits of it."""
+        return enclosure.enclose(self, bits)
+
+    def digits(self, n: int = 12) -> str:
+        """The value correctly rounded to `n` significant decimals."""
+        return enclosure.digits(self, n)
+
+    def to_float(self) -> float:
+        """The float64 nearest to the value, proved."""
+        return enclosure.nearest_float(self)
+
+    # -- display
+    @property
+    def written(self) -> str:
+        """The closed form as it was computed, not simplified."""
+        return display.written(self)
+
+    def __str__(self) -> str:
+        return display.simplified(self)
+
+    @property
+    def latex(self) -> str:
+        return display.latex(self)
+
+    @property
+    def written_latex(self) -> str:
+        return display.written_latex(self)
+
+    @property
+    def definitions(self) -> display.Definitions:
+        """A long closed form in symbols, with the list of what they stand for."""
+        return display.definitions(self)
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex}$"
+
+    @property
+    def recovered(self) -> bool:
+        """Is this a rational that was proved equal to, or computed from, named numbers?"""
+        return False
+
+    # -- NumPy calls these for np.exp, np.sqrt, … of object arrays
+    def exp(self) -> Number:
+        return functions.exp(self)
+
+    def log(self) -> Number:
+        return functions.log(self)
+
+    def sqrt(self) -> Number:
+        return functions.sqrt(self)
+
+    def sin(self) -> Number:
+        return functions.sin(self)
+
+    def cos(self) -> Number:
+        return functions.cos(self)
+
+    def tanh(self) -> Number:
+        return functions.tanh(self)
+
+    def conjugate(self) -> Number:
+        return self
+
+    def __copy__(self) -> Number:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Number:
+        return self
+
+
+class Exact(Number):
+    """A rational. `origin` is the named number that it was recovered from, if it was."""
+
+    __slots__ = ("_recovered", "origin", "value")
+    status = "exact"
+
+    def __init__(self, value: fmpq, recovered: bool = False, origin: Named | None = None) -> None:
+        self.value = value
+        self._recovered = recovered
+        self.origin = origin
+
+    @property
+    def recovered(self) -> bool:
+        return self._recovered
+
+    @property
+    def fraction(self) -> Fraction:
+        return Fraction(int(self.value.p), int(self.value.q))
+
+    def __int__(self) -> int:
+        if self.value.q != 1:
+            raise ValueError(f"{self} is not an integer")
+        return int(self.value.p)
+
+    def __hash__(self) -> int:
+        return hash(self.fraction)
+
+    def __repr__(self) -> str:
+        return f"exact('{self}')"
+
+    def __reduce__(self) -> tuple[type[Exact], tuple[fmpq, bool]]:
+        return Exact, (self.value, self._recovered)
+
+
+class Named(Number):
+    """A closed form that is not known to be rational."""
+
+    __slots__ = ("args", "ball", "bits", "data", "exact", "known", "landmark", "op", "settled")
+    status = "named"
+
+    def __init__(self, op: str, args: tuple[Exact | Named, ...], data: Any = None, known: int = 0) -> None:
+        self.op = op
+        self.args = args
+        self.data = data  # lin: (coefficients, constant, denominator); pow: the exponent
+        self.known = known  # the sign, where it is known to be 1 or -1
+        self.bits = 0  # the working precision of `ball`, 0 before there is one
+        self.ball: arb | None = None
+        self.exact: Exact | None = None  # the rational that this was proved to be
+        self.settled = False  # has a proof of being rational been tried?
+        self.landmark = False  # proofs may stop here first and take the value for an unknown
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a named number is not pickled: send what it is computed from")
+
+
+class Undefined(Number):
+    """No number, and why. Whatever is computed from it is undefined for the same reason."""
+
+    __slots__ = ("undecided", "why")
+    status = "undefined"
+
+    def __init__(self, why: str, undecided: bool = False) -> None:
+        self.why = why
+        self.undecided = undecided  # it may exist, but a question on the way could not be decided
+
+    def __repr__(self) -> str:
+        return f"<undefined: {self.why}>"
+
+    def __reduce__(self) -> tuple[type[Undefined], tuple[str, bool]]:
+        return Undefined, (self.why, self.undecided)
+
+
+def _combine(operation: Any, a: Any, b: Any) -> Any:
+    left, right = parse.as_number(a), parse.as_number(b)
+    if left is None or right is None:
+        return NotImplemented
+    return decide.recover(operation(left, right))
+
+
+def _compare(a: Number, b: object, verdict: Any) -> Any:
+    other = parse.as_number(b)
+    if other is None:
+        return NotImplemented
+    for side in (a, other):
+        if isinstance(side, Undefined):
+            raise UndefinedValue(f"undefined: {side.why}")
+    return verdict(decide.compare(a, other))
+
+
+def children(x: Named) -> Iterator[Named]:
+    """The named numbers that `x` is made of directly."""
+    return (arg for arg in x.args if type(arg) is Named)
+
+
+# The operators above close the circle: they need the modules that need the classes.
+from exactformer.numbers import decide, display, enclosure, field, functions, parse  # noqa: E402

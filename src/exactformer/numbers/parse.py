@@ -1,0 +1,109 @@
+"""How rationals come in: from text, integers, fractions and decimals; from floats only when asked by name."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from flint import fmpq, fmpz
+
+from exactformer.numbers.number import Exact, Number
+
+_DECIMAL = re.compile(r"([+-]?)(\d[\d_]*)?(?:\.(\d[\d_]*)?)?(?:[eE]([+-]?\d+))?")
+_LONGEST = 10_000  # digits of a literal, and size of its decimal exponent: enough for anyone, too little to fill memory
+
+
+def exact(value: Any) -> Exact:
+    """The rational that `value` denotes: text such as "0.3", "3/10" or "1e-5", an integer, a Fraction or a Decimal.
+
+    >>> exact("0.3"), exact("-3/10"), exact(7), exact("1e-5")
+    (exact('3/10'), exact('-3/10'), exact('7'), exact('1/100000'))
+    >>> exact(0.3)
+    Traceback (most recent call last):
+    TypeError: the float 0.3 is not taken for a number in passing: write exact("0.3") for the decimal, or from_float(0.3) for the binary fraction that the float is
+    """
+    if isinstance(value, str):
+        return Exact(_rational(value))
+    number = as_number(value)
+    if isinstance(number, Exact):
+        return number
+    raise TypeError(f"{value!r} is not a rational number")
+
+
+def from_float(value: Any) -> Exact:
+    """The rational that a Python or NumPy float is, to the last bit.
+
+    >>> from_float(0.3)
+    exact('5404319552844595/18014398509481984')
+    """
+    if not isinstance(value, float) and type(value).__module__ != "numpy":
+        raise TypeError(f"from_float takes a float, not {type(value).__name__}")
+    as_float = value if isinstance(value, float) else value.item()
+    if not isinstance(as_float, float):
+        raise TypeError(f"from_float takes a float, not {type(value).__name__}")
+    if not math.isfinite(as_float):
+        raise ValueError(f"{as_float} is not a number to compute with")
+    return Exact(fmpq(*as_float.as_integer_ratio()))
+
+
+def as_number(value: Any) -> Number | None:
+    """`value` as a number where that loses nothing; None for what is no number; a float is refused by name."""
+    if isinstance(value, Number):
+        return value
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return Exact(fmpq(value))
+    if isinstance(value, fmpq):
+        return Exact(value)
+    if isinstance(value, fmpz):
+        return Exact(fmpq(value))
+    if isinstance(value, Fraction):
+        return Exact(fmpq(value.numerator, value.denominator))
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{value} is not a number to compute with")
+        return Exact(_rational(str(value)))
+    if isinstance(value, float) or (isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational)):
+        raise TypeError(
+            f"the float {value} is not taken for a number in passing: "
+            f'write exact("{value}") for the decimal, or from_float({value}) for the binary fraction that the float is'
+        )
+    if isinstance(value, numbers.Integral):  # NumPy's integers
+        return Exact(fmpq(int(value)))
+    return None
+
+
+def _rational(text: str) -> fmpq:
+    stripped = text.strip()
+    if len(stripped) > _LONGEST:
+        raise ValueError(f"a number of {len(stripped):,} characters is longer than {_LONGEST:,}")
+    numerator, slash, denominator = stripped.partition("/")
+    if slash:
+        below = _decimal(denominator.strip(), text)
+        if below == 0:
+            raise ValueError(f"{text!r} divides by zero")
+        return _decimal(numerator.strip(), text) / below
+    return _decimal(stripped, text)
+
+
+def _decimal(text: str, whole: str) -> fmpq:
+    match = _DECIMAL.fullmatch(text)
+    if match is None or not (match[2] or match[3]):
+        raise ValueError(f"{whole!r} is not a number: write an integer, a decimal such as 0.3 or 1e-5, or a fraction such as 3/10")
+    integer, fraction = (match[2] or "").replace("_", ""), (match[3] or "").replace("_", "")
+    if len(match[4] or "") > 6:
+        raise ValueError(f"the exponent of {whole!r} is beyond {_LONGEST:,}")
+    exponent = int(match[4] or 0) - len(fraction)
+    if abs(exponent) > 2 * _LONGEST:
+        raise ValueError(f"the exponent of {whole!r} is beyond {_LONGEST:,}")
+    digits = fmpz(0)
+    for start in range(0, len(integer + fraction), 1000):  # Python turns at most 4,300 digits into an integer at once
+        chunk = (integer + fraction)[start : start + 1000]
+        digits = digits * fmpz(10) ** len(chunk) + int(chunk)
+    value = fmpq(digits) * (fmpq(10) ** exponent)
+    return -value if match[1] == "-" else value
