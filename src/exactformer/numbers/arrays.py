@@ -13,7 +13,7 @@ from exactformer.numbers.field import ZERO, dot, linear_node
 from exactformer.numbers.number import Exact, Named, Number
 from exactformer.numbers.parse import exact
 
-Array = NDArray[np.object_]
+Array = NDArray[Any]  # of numbers
 
 
 def array(values: Any) -> Array:

@@ -14,13 +14,14 @@ from flint import arb, fmpq
 from exactformer.numbers import display
 from exactformer.numbers.algebra import Stuck, normal_form
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS, Budget
-from exactformer.numbers.enclosure import ball
+from exactformer.numbers.enclosure import ball, balls
 from exactformer.numbers.errors import Undecided, UndefinedValue
 from exactformer.numbers.field import subtract
 from exactformer.numbers.number import Exact, Named, Number, Undefined
 
 _NARROW = arb(2) ** -60  # a ball this narrow around a simple rational is worth a proof
 _LARGEST_DENOMINATOR = 4096  # of the rationals that are looked for
+_FINE, _HUGE = 60, 1 << 32  # fixed point of the search; a quotient larger than this ends it
 _NEARBY = 4  # how deep the first, cheapest proof looks into the graph
 _MOST_NODES = 20_000  # beyond this, nodes are told apart by identity alone
 
@@ -28,7 +29,7 @@ _MOST_NODES = 20_000  # beyond this, nodes are told apart by identity alone
 def sign(x: Number, budget: Budget = DEFAULT) -> int:
     """-1, 0 or 1, proved, or `Undecided`."""
     if type(x) is Exact:
-        return (x.value > 0) - (x.value < 0)
+        return int(x.value > 0) - int(x.value < 0)
     if type(x) is Undefined:
         raise UndefinedValue(f"undefined: {x.why}")
     assert type(x) is Named
@@ -55,7 +56,7 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
 def compare(a: Number, b: Number, budget: Budget = DEFAULT) -> int:
     """The sign of a − b, proved."""
     if type(a) is Exact and type(b) is Exact:
-        return (a.value > b.value) - (a.value < b.value)
+        return int(a.value > b.value) - int(a.value < b.value)
     return 0 if a is b else sign(subtract(a, b), budget)
 
 
@@ -67,14 +68,18 @@ def recover(x: Number, budget: Budget = DEFAULT) -> Number:
     >>> x, x.recovered
     (exact('2'), True)
     """
-    if type(x) is not Named:
-        return x
-    if x.exact is None and not x.settled:
+    return x if type(x) is not Named else recover_all([x], budget)[0]
+
+
+def recover_all(values: Sequence[Any], budget: Budget = DEFAULT) -> list[Any]:
+    """`recover` for each of many values; what is not a number is handed back."""
+    open_questions = [x for x in values if type(x) is Named and x.exact is None and not x.settled]
+    for x, b in zip(open_questions, balls(open_questions, WORKING_BITS), strict=True):
         x.settled = True
-        guess = _simplest(ball(x, WORKING_BITS))
+        guess = _simplest(b)
         if guess is not None and prove_equal(x, guess, budget):
             x.exact = Exact(guess, True, x)
-    return x if x.exact is None else x.exact
+    return [x if type(x) is not Named or x.exact is None else x.exact for x in values]
 
 
 def _simplest(b: arb) -> fmpq | None:
@@ -82,20 +87,21 @@ def _simplest(b: arb) -> fmpq | None:
     if not b.rad() < _NARROW:  # also when it is infinite
         return None
     mantissa, exponent = b.mid().man_exp()
-    if exponent > 4096 or exponent < -4096:
-        return fmpq(0) if b.contains(0) else None
-    mantissa, exponent = int(mantissa), int(exponent)
-    n, d = (mantissa << exponent, 1) if exponent >= 0 else (mantissa, 1 << -exponent)
-    p0, q0, p1, q1 = 0, 1, 1, 0  # convergents
-    while True:
-        whole = n // d
-        p0, q0, p1, q1 = p1, q1, whole * p1 + p0, whole * q1 + q0
-        if q1 > _LARGEST_DENOMINATOR:
-            return None
-        n, d = d, n - whole * d
-        if d == 0 or n // d > 1 << 48:  # the next quotient is huge: this convergent is it or nothing is
+    if exponent > 4096:
+        return None
+    shift = int(exponent) + _FINE
+    n, one = int(mantissa << shift if shift >= 0 else mantissa >> -shift), 1 << _FINE  # the middle as n/one
+    before, q = 0, 1  # denominators of the convergents
+    above, below = one, n % one
+    while below:
+        quotient, rest = divmod(above, below)
+        if quotient > _HUGE:  # the fraction so far is what the ball holds, or nothing is
             break
-    guess = fmpq(p1, q1)
+        before, q = q, quotient * q + before
+        if q > _LARGEST_DENOMINATOR:
+            return None
+        above, below = below, rest
+    guess = fmpq((2 * n * q + one) // (2 * one), q)
     return guess if not (b > guess or b < guess) else None
 
 

@@ -7,7 +7,7 @@ arithmetic is right at any precision: were it changed behind our back, enclosure
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import flint
 from flint import arb, fmpq
 
-from exactformer.numbers.budget import DEFAULT
+from exactformer.numbers.budget import DEFAULT, WORKING_BITS
 from exactformer.numbers.errors import Undecided, UndefinedValue
 from exactformer.numbers.number import Exact, Named, Number, Undefined
 
@@ -52,6 +52,15 @@ def ball(x: Exact | Named, bits: int) -> arb:
         with precision(bits):
             _evaluate(x, bits)
     return x.ball
+
+
+def balls(numbers: Sequence[Named], bits: int) -> list[arb]:
+    """Balls around many numbers, the precision set once."""
+    with precision(bits):
+        for x in numbers:
+            if x.bits < bits:
+                _evaluate(x, bits)
+    return [x.ball for x in numbers]
 
 
 def _evaluate(root: Named, bits: int) -> None:
@@ -136,15 +145,21 @@ def enclose(x: Number, bits: int = 64) -> Enclosure:
     if bits < 1:
         raise ValueError(f"an enclosure of {bits} bits: ask for 1 or more")
     _refuse_undefined(x)
-    cap = bits + DEFAULT.bits
-    working = bits + 32
-    while working <= cap:
+    for working in _precisions(bits):
         with precision(working):
-            b = ball(x, working) if type(x) is not Exact else arb(x.value)  # type: ignore[arg-type]
+            b = ball(x, working)  # type: ignore[arg-type]
             if b.is_finite() and (b.rel_accuracy_bits() > bits or (b.contains(0) and b.rad() < arb(2) ** (-bits - 1))):
                 return Enclosure(_dyadic(b.lower(), x), _dyadic(b.upper(), x))
-        working = 2 * working if 2 * working <= cap or working == cap else cap
-    raise Undecided(f"an enclosure of {display.short(x)} to {bits} bits", cap)
+    raise Undecided(f"an enclosure of {display.short(x)} to {bits} bits", working)
+
+
+def _precisions(bits: int) -> Iterator[int]:
+    """Working precisions for `bits` good ones: what decisions used first, so that no ball is computed for nothing."""
+    working, cap = max(WORKING_BITS, bits), bits + DEFAULT.bits
+    while working < cap:
+        yield working
+        working = max(2 * working, bits + 64)
+    yield cap
 
 
 def _dyadic(end: arb, x: Number) -> Fraction:
@@ -164,9 +179,8 @@ def digits(x: Number, n: int = 12) -> str:
     if n < 1:
         raise ValueError(f"{n} digits: ask for 1 or more")
     _refuse_undefined(x)
-    if type(x) is Exact or (type(x) is Named and x.exact is not None):
-        value = x if type(x) is Exact else x.exact
-        assert value is not None
+    value = x.exact if type(x) is Named else x
+    if type(value) is Exact:
         rounded = _rounded(value.fraction, n)
         if rounded is None:
             raise Undecided(f"{n} digits of {display.short(value)}: it is a tie between two decimals", 0)
@@ -174,7 +188,8 @@ def digits(x: Number, n: int = 12) -> str:
     assert type(x) is Named
     if decide.sign(x) == 0:
         return "0"
-    bits, cap = int(n * 3.33) + 32, int(n * 3.33) + 32 + DEFAULT.bits
+    bits = n * 10 // 3 + 8
+    cap = bits + DEFAULT.bits
     while True:
         low, high = enclose(x, bits)
         a, b = _rounded(low, n), _rounded(high, n)
@@ -189,28 +204,26 @@ def _rounded(value: Fraction, n: int) -> str | None:
     """`value` to n significant decimals, None on a tie."""
     if value == 0:
         return "0"
-    magnitude = abs(value)
-    exponent = _decimal_exponent(magnitude)  # 10**exponent ≤ magnitude < 10**(exponent + 1)
-    scaled = magnitude / Fraction(10) ** (exponent - n + 1)  # in [10**(n-1), 10**n)
-    whole, rest = divmod(scaled.numerator, scaled.denominator)
-    twice = 2 * rest - scaled.denominator
-    if twice == 0:
+    above, below = abs(value.numerator), value.denominator
+    exponent = ((above.bit_length() - below.bit_length()) * 1233) >> 12  # of the first digit; log10(2) ≈ 1233/4096
+    least, most = 10 ** (n - 1), 10**n
+    while True:
+        shift = n - 1 - exponent
+        scaled, unit = (above * 10**shift, below) if shift >= 0 else (above, below * 10**-shift)
+        whole, rest = divmod(scaled, unit)
+        if whole < least:
+            exponent -= 1
+        elif whole >= most:
+            exponent += 1
+        else:
+            break
+    if 2 * rest == unit:
         return None
-    if twice > 0:
+    if 2 * rest > unit:
         whole += 1
-        if whole == 10**n:
-            whole, exponent = whole // 10, exponent + 1
+        if whole == most:
+            whole, exponent = least, exponent + 1
     return ("-" if value < 0 else "") + _positional(str(fmpq(whole)), exponent)
-
-
-def _decimal_exponent(magnitude: Fraction) -> int:
-    bits = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    guess = (bits * 1233) >> 12  # log10(2) ≈ 1233/4096
-    while Fraction(10) ** guess > magnitude:
-        guess -= 1
-    while Fraction(10) ** (guess + 1) <= magnitude:
-        guess += 1
-    return guess
 
 
 def _positional(significant: str, exponent: int) -> str:

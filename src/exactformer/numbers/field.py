@@ -20,15 +20,33 @@ _LARGEST_POWER = 1_000_000  # bits of a rational power that is computed out
 
 
 def add(a: Number, b: Number) -> Number:
-    if type(a) is Exact and type(b) is Exact:
-        return Exact(a.value + b.value, a.recovered or b.recovered)
-    return total((a, b))
+    if type(a) is Exact:
+        if type(b) is Exact:
+            return Exact(a.value + b.value, a.recovered or b.recovered)
+        a, b = b, a
+    return _shifted(a, b, 1)
 
 
 def subtract(a: Number, b: Number) -> Number:
-    if type(a) is Exact and type(b) is Exact:
-        return Exact(a.value - b.value, a.recovered or b.recovered)
-    return combination((fmpq(1), fmpq(-1)), (a, b))
+    if type(a) is Exact:
+        if type(b) is Exact:
+            return Exact(a.value - b.value, a.recovered or b.recovered)
+        return combination((fmpq(1), fmpq(-1)), (a, b))
+    return _shifted(a, b, -1)
+
+
+def _shifted(a: Number, b: Number, direction: int) -> Number:
+    """a ± b for an `a` that is not exact: what `combination` gives, without its generality."""
+    if type(a) is not Named:
+        return a
+    if type(b) is Named:
+        return linear_node((1, direction), (a, b), 0, 1)
+    if type(b) is not Exact:
+        return b
+    if b.value == 0:
+        return a
+    denominator = int(b.value.q)
+    return linear_node((denominator,), (a,), direction * int(b.value.p), denominator)
 
 
 def negate(a: Number) -> Number:
@@ -38,8 +56,13 @@ def negate(a: Number) -> Number:
 
 
 def multiply(a: Number, b: Number) -> Number:
-    if type(a) is Exact and type(b) is Exact:
-        return Exact(a.value * b.value, a.recovered or b.recovered)
+    if type(b) is Exact:
+        a, b = b, a
+    if type(a) is Exact:
+        if type(b) is Exact:
+            return Exact(a.value * b.value, a.recovered or b.recovered)
+        if a.value == 1:
+            return b
     return dot((a,), (b,))
 
 

@@ -124,7 +124,7 @@ def _text(formula: Formula) -> tuple[str, int]:
             positive = negated(number)
             if positive is not None:
                 return "-" + text(product([positive, *rest])), _SUM
-            return "·".join(_within(factor, _POWER if isinstance(factor, Value) else _POWER) for factor in factors), _PRODUCT
+            return "·".join(_within(factor, _POWER) for factor in factors), _PRODUCT
         case Quotient(above, below):
             positive = negated(above)
             if positive is not None:

@@ -19,7 +19,7 @@ Nodes are immutable as far as their meaning goes; four slots remember what was f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -268,10 +268,10 @@ def _combine(operation: Any, a: Any, b: Any) -> Any:
     return decide.recover(operation(left, right))
 
 
-def _compare(a: Number, b: object, verdict: Any) -> Any:
+def _compare(a: Number, b: object, verdict: Callable[[int], bool]) -> bool:
     other = parse.as_number(b)
     if other is None:
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
     for side in (a, other):
         if isinstance(side, Undefined):
             raise UndefinedValue(f"undefined: {side.why}")

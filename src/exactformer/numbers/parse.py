@@ -24,7 +24,7 @@ def exact(value: Any) -> Exact:
     (exact('3/10'), exact('-3/10'), exact('7'), exact('1/100000'))
     >>> exact(0.3)
     Traceback (most recent call last):
-    TypeError: the float 0.3 is not taken for a number in passing: write exact("0.3") for the decimal, or from_float(0.3) for the binary fraction that the float is
+    TypeError: the float 0.3 is not taken for a number in passing: write exact("0.3") for the decimal, ...
     """
     if isinstance(value, str):
         return Exact(_rational(value))

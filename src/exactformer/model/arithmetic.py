@@ -1,0 +1,158 @@
+"""What an arithmetic must supply for the wiring to run on it.
+
+The arrays are the arithmetic's own: object arrays of numbers, float arrays, arrays with a proved radius. The composites below
+are chains of the small operations; an arithmetic overrides one where a joint bound is sharper than the chain.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from exactformer.model.config import Activation, Config
+from exactformer.model.weights import AttentionWeights, MlpWeights, NormWeights
+from exactformer.numbers import Number
+
+
+class Note(Protocol):
+    """Takes down one step of a pass (its name, its operation, its value, what it reads) and hands the value back."""
+
+    def __call__(self, name: str, op: str, value: Any, *reads: str, remarks: tuple[str, ...] = ()) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The largest of a row of logits: `index` is the winner, or None with `why` where there is none."""
+
+    index: int | None
+    proved: bool
+    ties: tuple[int, ...] = ()  # others that are proved equal to the winner
+    runner_up: int | None = None
+    margin: Any = None  # winner minus runner-up
+    why: str = ""
+
+
+class Arithmetic(ABC):
+    """The operations of a pass. Shapes: x [T, dim]; q, k, v, z [heads, T, head_dim]; scores, pattern [heads, T, T]."""
+
+    name: str
+
+    # -- what every arithmetic supplies
+    @abstractmethod
+    def load(self, weights: Any) -> Any:
+        """Weights (exact numbers, or the floats of a checkpoint) as an array of this arithmetic."""
+
+    @abstractmethod
+    def constant(self, number: Number) -> Any: ...
+
+    @abstractmethod
+    def embed(self, table: Any, rows: list[int]) -> Any: ...
+
+    @abstractmethod
+    def add(self, x: Any, y: Any) -> Any: ...
+
+    @abstractmethod
+    def linear(self, x: Any, weight: Any, bias: Any | None) -> Any:
+        """x W + b"""
+
+    @abstractmethod
+    def project(self, x: Any, weight: Any, bias: Any | None) -> Any:
+        """x W_h + b_h for every head h."""
+
+    @abstractmethod
+    def scores(self, q: Any, k: Any) -> Any:
+        """q kᵀ for every head."""
+
+    @abstractmethod
+    def scale(self, scores: Any, factor: Any) -> Any: ...
+
+    @abstractmethod
+    def mask(self, scores: Any, config: Config) -> Any:
+        """Scores with −∞ where a position may not look."""
+
+    @abstractmethod
+    def softmax(self, rows: Any) -> Any:
+        """Over the last axis. One entry that is not −∞ gives exactly 1, none gives zeros."""
+
+    @abstractmethod
+    def mix(self, pattern: Any, v: Any) -> Any:
+        """pattern v for every head; what has weight 0 is not looked at."""
+
+    @abstractmethod
+    def merge(self, z: Any, weight: Any, bias: Any | None) -> Any:
+        """Σ over heads of z_h W_O,h, plus b."""
+
+    @abstractmethod
+    def mean(self, x: Any) -> Any: ...
+
+    @abstractmethod
+    def center(self, x: Any, mean: Any) -> Any: ...
+
+    @abstractmethod
+    def variance(self, centered: Any) -> Any: ...
+
+    @abstractmethod
+    def deviation(self, variance: Any, epsilon: Any) -> Any:
+        """√(variance + ε)"""
+
+    @abstractmethod
+    def normalise(self, centered: Any, deviation: Any, w: Any, b: Any, name: str) -> Any:
+        """w · centered / deviation + b; undefined, not divided, where the deviation is 0."""
+
+    @abstractmethod
+    def activate(self, x: Any, kind: Activation) -> Any: ...
+
+    @abstractmethod
+    def choose(self, logits: Any) -> list[Choice]:
+        """The argmax of every row."""
+
+    # -- composites
+    def layer_norm(self, x: Any, weights: NormWeights, config: Config, name: str, reads: str, note: Note) -> Any:
+        assert config.epsilon is not None
+        mean = note(f"{name}.mean", "mean", self.mean(x), reads)  # [T, 1]
+        centered = note(f"{name}.centered", "center", self.center(x, mean), reads, f"{name}.mean")  # [T, dim]
+        variance = note(f"{name}.var", "variance", self.variance(centered), f"{name}.centered")  # [T, 1]
+        deviation = note(f"{name}.std", "deviation", self.deviation(variance, self.constant(config.epsilon)), f"{name}.var")
+        out = self.normalise(centered, deviation, self.load(weights.w), self.load(weights.b), name)  # [T, dim]
+        return note(f"{name}.out", "normalise", out, f"{name}.centered", f"{name}.std", f"{name}.w", f"{name}.b")
+
+    def attend(self, x: Any, weights: AttentionWeights, config: Config, name: str, reads: str, note: Note) -> Any:
+        q, k, v = (
+            note(
+                f"{name}.{letter.lower()}",
+                "project",
+                self.project(x, self.load(getattr(weights, f"W_{letter}")), self._bias(getattr(weights, f"b_{letter}"))),
+                reads,
+                f"{name}.W_{letter}",
+                *_present(f"{name}.b_{letter}", getattr(weights, f"b_{letter}")),
+            )
+            for letter in "QKV"
+        )  # [heads, T, head_dim]
+        if config.scale == "none":
+            scores = note(f"{name}.scores", "scores", self.scores(q, k), f"{name}.q", f"{name}.k")  # [heads, T, T]
+        else:
+            dots = note(f"{name}.qk", "scores", self.scores(q, k), f"{name}.q", f"{name}.k")
+            scores = note(f"{name}.scores", "scale", self.scale(dots, self.constant(config.scale_factor)), f"{name}.qk")
+        masked = note(f"{name}.masked", "mask", self.mask(scores, config), f"{name}.scores")
+        blind = [i for i in range(len(x)) if not any(config.sees(i, j) for j in range(len(x)))]
+        remarks = tuple(f"position {i} may look nowhere: its weights are zeros" for i in blind)
+        pattern = note(f"{name}.pattern", "softmax", self.softmax(masked), f"{name}.masked", remarks=remarks)
+        z = note(f"{name}.z", "mix", self.mix(pattern, v), f"{name}.pattern", f"{name}.v")  # [heads, T, head_dim]
+        out = self.merge(z, self.load(weights.W_O), self._bias(weights.b_O))  # [T, dim]
+        return note(f"{name}.out", "merge", out, f"{name}.z", f"{name}.W_O", *_present(f"{name}.b_O", weights.b_O))
+
+    def mlp(self, x: Any, weights: MlpWeights, config: Config, name: str, reads: str, note: Note) -> Any:
+        assert config.activation is not None
+        pre = self.linear(x, self.load(weights.W_in), self._bias(weights.b_in))  # [T, mlp]
+        note(f"{name}.pre", "linear", pre, reads, f"{name}.W_in", *_present(f"{name}.b_in", weights.b_in))
+        post = note(f"{name}.post", config.activation, self.activate(pre, config.activation), f"{name}.pre")
+        out = self.linear(post, self.load(weights.W_out), self._bias(weights.b_out))  # [T, dim]
+        return note(f"{name}.out", "linear", out, f"{name}.post", f"{name}.W_out", *_present(f"{name}.b_out", weights.b_out))
+
+    def _bias(self, bias: Any | None) -> Any | None:
+        return None if bias is None else self.load(bias)
+
+
+def _present(name: str, weight: Any | None) -> tuple[str, ...]:
+    return () if weight is None else (name,)

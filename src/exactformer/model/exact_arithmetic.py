@@ -1,0 +1,228 @@
+"""The arithmetic `exact`: object arrays of exact-or-named numbers, every entry a rational or a closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from exactformer.model.arithmetic import Arithmetic, Choice, Note
+from exactformer.model.config import Activation, Config
+from exactformer.model.weights import NormWeights
+from exactformer.numbers import (
+    Exact,
+    Named,
+    Number,
+    Undecided,
+    Undefined,
+    erf,
+    exact,
+    exp,
+    from_float,
+    pi,
+    recover,
+    sign,
+    sqrt,
+    tanh,
+)
+from exactformer.numbers.arrays import Array, matmul, zeros
+from exactformer.numbers.decide import compare, ranking, recover_all
+from exactformer.numbers.field import ONE, ZERO, add, combination, divide, dot, multiply, subtract, total
+
+
+class _Masked:
+    """−∞, where a position may not look."""
+
+    def __repr__(self) -> str:
+        return "-inf"
+
+
+MASKED = _Masked()
+
+
+class ExactArithmetic(Arithmetic):
+    name = "exact"
+
+    def load(self, weights: Any) -> Array:
+        if weights.dtype == object:
+            return weights  # type: ignore[no-any-return]
+        return _each(from_float, weights)
+
+    def constant(self, number: Number) -> Number:
+        return number
+
+    def embed(self, table: Array, rows: list[int]) -> Array:
+        return table[rows]
+
+    def add(self, x: Array, y: Array) -> Array:
+        return _settled(_each(add, x, y))
+
+    def linear(self, x: Array, weight: Array, bias: Array | None) -> Array:
+        product = matmul(x, weight)
+        if bias is not None:
+            product = _each(add, product, np.broadcast_to(bias, product.shape))
+        return _settled(product)
+
+    def project(self, x: Array, weight: Array, bias: Array | None) -> Array:
+        return np.stack([self.linear(x, w, None if bias is None else bias[h]) for h, w in enumerate(weight)])
+
+    def scores(self, q: Array, k: Array) -> Array:
+        return np.stack([self.linear(qh, kh.T, None) for qh, kh in zip(q, k, strict=True)])
+
+    def scale(self, scores: Array, factor: Number) -> Array:
+        return _settled(_each(lambda s: multiply(factor, s), scores))
+
+    def mask(self, scores: Array, config: Config) -> Array:
+        masked = scores.copy()
+        for _, i, j in np.ndindex(*scores.shape):
+            if not config.sees(i, j):
+                masked[:, i, j] = MASKED
+        return masked
+
+    def softmax(self, rows: Array) -> Array:
+        weights = zeros(*rows.shape)
+        for place in np.ndindex(*rows.shape[:-1]):
+            seen = [j for j, score in enumerate(rows[place]) if score is not MASKED]
+            for j, weight in zip(seen, _softmax([rows[place][j] for j in seen]), strict=True):
+                weights[*place, j] = weight
+        return weights
+
+    def mix(self, pattern: Array, v: Array) -> Array:
+        heads, length, _ = pattern.shape
+        z = np.empty(v.shape, dtype=object)
+        for h in range(heads):
+            for i in range(length):
+                # a weight of 0 means masked: exponentials are positive
+                seen = [j for j, weight in enumerate(pattern[h, i]) if type(weight) is not Exact or weight.value != 0]
+                z[h, i] = matmul(pattern[h, i, seen][None], v[h, seen]) if seen else ZERO
+        return _settled(z)
+
+    def merge(self, z: Array, weight: Array, bias: Array | None) -> Array:
+        heads, length, width = z.shape
+        side_by_side = z.transpose(1, 0, 2).reshape(length, heads * width)
+        return self.linear(side_by_side, weight.reshape(heads * width, -1), bias)
+
+    def layer_norm(self, x: Array, weights: NormWeights, config: Config, name: str, reads: str, note: Note) -> Array:
+        for value in x.flat:
+            if type(value) is Named:
+                value.landmark = True  # proofs about what follows look this far first
+        return super().layer_norm(x, weights, config, name, reads, note)  # type: ignore[no-any-return]
+
+    def mean(self, x: Array) -> Array:
+        share = fmpq(1, x.shape[-1])
+        return _column(combination([share] * len(row), row) for row in x.tolist())
+
+    def center(self, x: Array, mean: Array) -> Array:
+        return _settled(_each(subtract, x, np.broadcast_to(mean, x.shape)))
+
+    def variance(self, centered: Array) -> Array:
+        count = exact(centered.shape[-1])
+        return _column(divide(dot(row, row), count) for row in centered.tolist())
+
+    def deviation(self, variance: Array, epsilon: Number) -> Array:
+        return _each(lambda v: _decided(lambda: sqrt(add(v, epsilon)), v), variance)
+
+    def normalise(self, centered: Array, deviation: Array, w: Array, b: Array, name: str) -> Array:
+        out = np.empty(centered.shape, dtype=object)
+        for i, (row, std) in enumerate(zip(centered, deviation[:, 0], strict=True)):
+            if type(std) is Exact and std.value == 0:
+                out[i] = Undefined(f"{name} at position {i}: the variance is 0 and ε is 0, so it is not divided")
+            else:
+                out[i] = [add(multiply(wc, divide(c, std)), bc) for c, wc, bc in zip(row, w, b, strict=True)]
+        return _settled(out)
+
+    def activate(self, x: Array, kind: Activation) -> Array:
+        return _each(lambda value: _decided(lambda: _ACTIVATIONS[kind](value), value), x)
+
+    def choose(self, logits: Array) -> list[Choice]:
+        return [_choose(row.tolist()) for row in logits]
+
+
+def _each(function: Callable[..., Any], *arrays: Array) -> Array:
+    """The function, entry by entry."""
+    result = np.empty(arrays[0].shape, dtype=object)
+    flat = result.reshape(-1)
+    for n, entries in enumerate(zip(*(a.flat for a in arrays), strict=True)):
+        flat[n] = function(*entries)
+    return result
+
+
+def _column(values: Any) -> Array:
+    entries = list(values)
+    result = np.empty((len(entries), 1), dtype=object)
+    result[:, 0] = recover_all(entries)
+    return result
+
+
+def _settled(values: Array) -> Array:
+    """The same array with what is proved rational made so."""
+    result = np.empty(values.size, dtype=object)
+    result[:] = recover_all(values.ravel().tolist())
+    return result.reshape(values.shape)
+
+
+def _decided(function: Callable[[], Number], value: Number) -> Number:
+    """The result, or an undefined value that says which question could not be decided."""
+    if type(value) is Undefined:
+        return value
+    try:
+        return function()
+    except Undecided as undecided:
+        return Undefined(str(undecided), undecided=True)
+
+
+def _softmax(scores: list[Number]) -> list[Number]:
+    """e^s_j / Σ e^s; of one score, exactly 1."""
+    for score in scores:
+        if type(score) is Undefined:
+            return [score] * len(scores)
+    if len(scores) == 1:
+        return [ONE]
+    powers = [exp(score) for score in scores]
+    normaliser = total(powers)
+    return recover_all([divide(power, normaliser) for power in powers])
+
+
+def _relu(x: Number) -> Number:
+    return x if sign(x) > 0 else Exact(fmpq(0), recovered=type(x) is Named or x.recovered)
+
+
+def _gelu(x: Number) -> Number:
+    """x/2 · (1 + erf(x/√2))"""
+    return recover(multiply(x / 2, 1 + erf(divide(x, sqrt(2)))))
+
+
+@cache
+def _tanh_scale() -> Number:
+    return sqrt(2 / pi())
+
+
+def _gelu_tanh(x: Number) -> Number:
+    """x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³)))"""
+    inside = multiply(_tanh_scale(), x + exact("0.044715") * x**3)
+    return recover(multiply(x / 2, 1 + tanh(inside)))
+
+
+_ACTIVATIONS: dict[Activation, Callable[[Number], Number]] = {
+    "relu": _relu,
+    "identity": lambda x: x,
+    "gelu": _gelu,
+    "gelu_tanh": _gelu_tanh,
+}
+
+
+def _choose(logits: list[Number]) -> Choice:
+    for logit in logits:
+        if type(logit) is Undefined:
+            return Choice(None, proved=not logit.undecided, why=logit.why)
+    try:
+        first, *rest = ranking(logits, 2)
+        ties = tuple(i for i in range(len(logits)) if i != first and compare(logits[i], logits[first]) == 0)
+    except Undecided as undecided:
+        return Choice(None, proved=False, why=str(undecided))
+    runner_up = rest[0] if rest else None
+    margin = None if runner_up is None else recover(subtract(logits[first], logits[runner_up]))
+    return Choice(first, True, ties, runner_up, margin)
