@@ -1,0 +1,37 @@
+"""exactformer: transformers computed without rounding.
+
+>>> import exactformer as xf
+>>> t = xf.load("capstone").trace("a b")
+>>> print(t["blocks.0.attn.pattern"][0, 1, 0], t.token(1))
+1/(1+e) a
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Loaded on first use, so that `import exactformer` and `exactformer --help` answer at once.
+_PLACES = {
+    "numbers": [
+        "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "cos",
+        "erf", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sin", "sqrt", "tanh",
+    ],
+    "model": [
+        "AttentionWeights", "BlockWeights", "Config", "ConfigError", "InputError", "MlpWeights", "Model", "NormWeights", "Weights",
+    ],
+    "trace": ["Output", "Step", "Trace", "trace"],
+    "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],
+}  # fmt: skip
+_HOME = {name: module for module, names in _PLACES.items() for name in names}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'exactformer' has no attribute {name!r}")
+    return getattr(import_module(f"exactformer.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -6,13 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactformer.model.arithmetic import Arithmetic, Choice
 from exactformer.model.config import Activation, Config
 from exactformer.numbers import Number
 
-Floats = NDArray[Any]
+Floats = Any  # numpy.ndarray of one float type
 
 
 class FloatArithmetic(Arithmetic):

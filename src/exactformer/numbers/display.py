@@ -73,7 +73,7 @@ def definitions(x: Number) -> Definitions:
     >>> for _ in range(6): x = x + 1 / x
     >>> d = x.definitions
     >>> d.text, d.where[0]
-    ('x1+1/x1', ('x1', ...
+    ('x1+1/x1+1/(x1+1/x1)+1/(x1+1/x1+1/(x1+1/x1))', ('x1', 'e^1+1/e^1+1/(e^1+1/e^1)+1/(e^1+1/e^1+1/(e^1+1/e^1))'))
     """
     if type(x) is not Named:
         return Definitions(simplified(x), ())

@@ -200,30 +200,56 @@ def digits(x: Number, n: int = 12) -> str:
         bits = min(2 * bits, cap)
 
 
+def decimal_bounds(x: Number, n: int = 12) -> tuple[str, str]:
+    """Two decimals of `n` significant digits around `x`: an enclosure rounded outwards.
+
+    >>> from exactformer.numbers import exp
+    >>> decimal_bounds(exp(1), 6)
+    ('2.71828', '2.71829')
+    """
+    low, high = enclose(x, n * 10 // 3 + 8)
+    return _outwards(low, n, down=True), _outwards(high, n, down=False)
+
+
+def _outwards(value: Fraction, n: int, down: bool) -> str:
+    if value == 0:
+        return "0"
+    whole, exponent, rest, _ = _scaled(abs(value), n)
+    if rest and down == (value < 0):
+        whole += 1
+    return _decimal(value < 0, whole, exponent, n)
+
+
 def _rounded(value: Fraction, n: int) -> str | None:
     """`value` to n significant decimals, None on a tie."""
     if value == 0:
         return "0"
-    above, below = abs(value.numerator), value.denominator
+    whole, exponent, rest, unit = _scaled(abs(value), n)
+    if 2 * rest == unit:
+        return None
+    return _decimal(value < 0, whole + (2 * rest > unit), exponent, n)
+
+
+def _scaled(value: Fraction, n: int) -> tuple[int, int, int, int]:
+    """whole, exponent, rest, unit: value = (whole + rest/unit) · 10^(exponent + 1 - n), where `whole` has n digits."""
+    above, below = value.numerator, value.denominator
     exponent = ((above.bit_length() - below.bit_length()) * 1233) >> 12  # of the first digit; log10(2) ≈ 1233/4096
-    least, most = 10 ** (n - 1), 10**n
     while True:
         shift = n - 1 - exponent
         scaled, unit = (above * 10**shift, below) if shift >= 0 else (above, below * 10**-shift)
         whole, rest = divmod(scaled, unit)
-        if whole < least:
+        if whole < 10 ** (n - 1):
             exponent -= 1
-        elif whole >= most:
+        elif whole >= 10**n:
             exponent += 1
         else:
-            break
-    if 2 * rest == unit:
-        return None
-    if 2 * rest > unit:
-        whole += 1
-        if whole == most:
-            whole, exponent = least, exponent + 1
-    return ("-" if value < 0 else "") + _positional(str(fmpq(whole)), exponent)
+            return whole, exponent, rest, unit
+
+
+def _decimal(negative: bool, whole: int, exponent: int, n: int) -> str:
+    if whole == 10**n:
+        whole, exponent = 10 ** (n - 1), exponent + 1
+    return ("-" if negative else "") + _positional(str(fmpq(whole)), exponent)
 
 
 def _positional(significant: str, exponent: int) -> str:

@@ -131,7 +131,7 @@ def _text(formula: Formula) -> tuple[str, int]:
                 return "-" + text(Quotient(positive, below)), _SUM
             return f"{_within(above, _PRODUCT)}/{_within(below, _POWER)}", _PRODUCT
         case Power(base, exponent):
-            if exponent == _HALF:
+            if exponent == _HALF and base != E_SYMBOL:
                 return "√" + _within(base, _ATOM), _POWER
             power = str(exponent) if exponent.denominator == 1 and exponent >= 0 else f"({exponent})"
             return f"{_within(base, _ATOM)}^{power}", _POWER
@@ -188,7 +188,7 @@ def _latex(formula: Formula) -> tuple[str, int]:
                 return "-" + latex(Quotient(positive, below)), _SUM
             return rf"\frac{{{latex(above)}}}{{{latex(below)}}}", _POWER
         case Power(base, exponent):
-            if exponent == _HALF:
+            if exponent == _HALF and base != E_SYMBOL:
                 return rf"\sqrt{{{latex(base)}}}", _ATOM
             return f"{_latex_within(base, _ATOM)}^{{{exponent}}}", _POWER
         case Function("exp", argument):

@@ -261,10 +261,10 @@ class Undefined(Number):
         return Undefined, (self.why, self.undecided)
 
 
-def _combine(operation: Any, a: Any, b: Any) -> Any:
+def _combine(operation: Callable[[Number, Number], Number], a: Any, b: Any) -> Number:
     left, right = parse.as_number(a), parse.as_number(b)
     if left is None or right is None:
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
     return decide.recover(operation(left, right))
 
 

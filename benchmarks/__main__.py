@@ -1,0 +1,24 @@
+"""Run every benchmark and write its results: `python -m benchmarks`."""
+
+from __future__ import annotations
+
+import time
+
+from benchmarks import forward, report
+
+BENCHMARKS = (forward,)  # each a module with run(progress) -> Result
+
+
+def main() -> None:
+    start = time.monotonic()
+
+    def progress(line: str) -> None:
+        print(f"[{time.monotonic() - start:5.0f} s] {line}", flush=True)
+
+    for benchmark in BENCHMARKS:
+        for path in report.write(benchmark.run(progress)):
+            progress(f"wrote {path}")
+
+
+if __name__ == "__main__":  # the SymPy peer starts processes that import this module again
+    main()

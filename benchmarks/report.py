@@ -1,0 +1,52 @@
+"""Results as files: Markdown for people, JSON for programs. Each is written whole, so that nobody reads half a table."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import mpmath
+
+from benchmarks.result import Result, Table
+
+RESULTS = Path(__file__).parent / "results"
+_PACKAGES = ("exactformer", "python-flint", "numpy", "mpmath", "sympy")
+
+
+def versions() -> dict[str, str]:
+    """What was measured: a ratio means little without the versions on both of its sides."""
+    packages = {name: version(name) for name in _PACKAGES}
+    packages["mpmath"] += f" ({mpmath.libmp.BACKEND} integers)"  # with gmpy2 it is another program
+    return {"Python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}", **packages}
+
+
+def write(result: Result, folder: Path = RESULTS) -> list[Path]:
+    """Write `result` as Markdown and JSON; the paths written."""
+    found = versions()
+    folder.mkdir(parents=True, exist_ok=True)
+    data = {"benchmark": result.name, "versions": found, **result.data}
+    return [
+        _write_whole(folder / f"{result.name}.md", markdown(result, found)),
+        _write_whole(folder / f"{result.name}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"),
+    ]
+
+
+def markdown(result: Result, found: dict[str, str]) -> str:
+    parts = [_table(part) if isinstance(part, Table) else part for part in result.parts]
+    measured = "Measured with " + ", ".join(f"{name} {value}" for name, value in found.items() if name != "machine")
+    return "\n\n".join([f"# {result.title}", *parts, f"{measured}, on {found['machine']}. Written by `make bench`."]) + "\n"
+
+
+def _table(table: Table) -> str:
+    lines = [table.columns, ("---",) * len(table.columns), *table.rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _write_whole(path: Path, text: str) -> Path:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+    return path

@@ -1,0 +1,122 @@
+"""The command line. Exit status: 0 done and proved, 1 a claim is wrong, 2 bad usage or bad input, 3 undecided."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+FORMATS = ("text", "markdown", "latex", "json", "html")
+DONE, BAD_INPUT, UNDECIDED = 0, 2, 3
+_MOST_DIGITS = 1000
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="exactformer")
+def commands() -> None:
+    """Transformers computed without rounding: every number exact, or named with proved digits."""
+
+
+@commands.command()
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET]", default="capstone")
+@click.option("--tokens", metavar="TEXT", help='Input tokens, e.g. "a b". Default: those of the worksheet.')
+@click.option("--stop-at-named", is_flag=True, help="End each position at its first named step.")
+@click.option(
+    "--digits", type=click.IntRange(1, _MOST_DIGITS), default=12, show_default=True, help="Proved digits of named numbers."
+)
+@click.option("--arithmetic", type=click.Choice(("exact", "float64", "float32")), default="exact", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to a file, whole or not at all.")
+def trace(
+    source: str, tokens: str | None, stop_at_named: bool, digits: int, arithmetic: str, form: str, output: Path | None
+) -> None:
+    """Trace a forward pass line by line: a built-in example (the capstone alone) or your own worksheet."""
+    from exactformer.worksheets import load
+
+    result = load(source).trace(tokens, arithmetic, stop_at_named)
+    _emit(_render(result, form, digits, to_terminal=output is None), output)
+    if arithmetic == "exact" and not result.decided:
+        for out in result.output:
+            if not out.proved and result.stopped[out.position] is None:
+                click.echo(f"exactformer: position {out.position}: {out.why}", err=True)
+        sys.exit(UNDECIDED)
+
+
+@commands.command()
+def examples() -> None:
+    """List the built-in examples."""
+    from exactformer.worksheets import examples as names
+    from exactformer.worksheets import load
+
+    for name in names():
+        worksheet = load(name)
+        click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} exactformer trace {name}")
+
+
+def _render(result: Any, form: str, digits: int, to_terminal: bool) -> str:
+    if form == "text":
+        from exactformer.render import text
+
+        colour = to_terminal and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        width = max(80, os.get_terminal_size().columns) if to_terminal and sys.stdout.isatty() else 120
+        return text.render(result, digits, text.coloured if colour else text.plain, width)
+    from importlib import import_module
+
+    rendered: str = import_module(f"exactformer.render.{form}").render(result, digits)
+    return rendered
+
+
+def _emit(text: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(output, text)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all: a temporary file beside it, then a rename."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def main() -> None:
+    """Run a command; whatever is wrong with its input becomes one line and status 2."""
+    try:
+        commands.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        _fail("interrupted", 130)
+    except click.ClickException as error:
+        _fail(" ".join(error.format_message().split()), BAD_INPUT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing more to say
+        sys.exit(DONE)
+    except OSError as error:
+        _fail(f"{error.filename or 'output'}: {error.strerror}", BAD_INPUT)
+    except Exception as error:
+        from exactformer.model import ConfigError, InputError
+        from exactformer.numbers import Undecided
+        from exactformer.worksheets import WorksheetError
+
+        if isinstance(error, Undecided):
+            _fail(str(error), UNDECIDED)
+        if isinstance(error, ConfigError | InputError | WorksheetError):
+            _fail(str(error), BAD_INPUT)
+        raise
+
+
+def _fail(problem: str, status: int) -> None:
+    click.echo(f"exactformer: {problem}", err=True)
+    sys.exit(status)

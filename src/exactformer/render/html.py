@@ -1,0 +1,62 @@
+"""A trace as HTML: a fragment for notebooks, and a page that stands alone. Every text from a worksheet is escaped."""
+
+from __future__ import annotations
+
+from html import escape
+
+from exactformer.render.layout import Line, Section, sections, summary, verdict
+from exactformer.trace import Trace
+
+_STYLE = """
+.exactformer { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem }
+.exactformer table { border-collapse: collapse; margin: .5rem 0 1.5rem }
+.exactformer td, .exactformer th { padding: .15rem .9rem .15rem 0; text-align: left; vertical-align: top }
+.exactformer code { font: 13px/1.5 ui-monospace, monospace }
+.exactformer .formula, .exactformer .more { color: #667 }
+.exactformer .named { color: #06708a } .exactformer .recovered { color: #1b7a3d }
+.exactformer .masked { color: #889 } .exactformer .undefined { color: #b3261e }
+@media (prefers-color-scheme: dark) {
+  .exactformer .formula, .exactformer .more { color: #9aa } .exactformer .named { color: #5cc8e0 }
+  .exactformer .recovered { color: #6ed390 } .exactformer .undefined { color: #ff8a80 }
+}
+"""
+
+
+def render(trace: Trace, digits: int = 12) -> str:
+    """A page of its own."""
+    title = escape(trace.title or "A forward pass")
+    dark = "@media (prefers-color-scheme: dark) { body { background: #15181c; color: #e6e8ea } }"
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title><style>{dark}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{fragment(trace, digits)}\n</body></html>\n'
+
+
+def fragment(trace: Trace, digits: int = 12) -> str:
+    title = f"<h1>{escape(trace.title)}</h1>" if trace.title else ""
+    tokens = escape(" ".join(trace.tokens))
+    marks = (
+        '<span class="recovered">1*</span> recovered: exact again, proved · <span class="named">~</span> named, '
+        "with the form as computed (=) and its proved digits (≈)"
+    )
+    body = "\n".join(_section(section, trace) for section in sections(trace, digits))
+    intro = f"<p>{escape(summary(trace))}<br>tokens <code>{tokens}</code> · arithmetic {trace.arithmetic}<br>{marks}</p>"
+    return f'<div class="exactformer"><style>{_STYLE}</style>{title}{intro}\n{body}</div>'
+
+
+def _section(section: Section, trace: Trace) -> str:
+    rows = "\n".join(_row(line) for line in section.lines)
+    output = section.output
+    token = "no token" if output.token is None else f"token <code>{escape(output.token)}</code>"
+    end = f"<p><strong>{token}</strong> · {escape(verdict(output, trace.arithmetic))}</p>"
+    head = "<tr><th>step</th><th>formula</th><th>value</th></tr>"
+    return f"<h2>position {section.position} · <code>{escape(section.token)}</code></h2>\n<table>{head}\n{rows}</table>{end}"
+
+
+def _row(line: Line) -> str:
+    first, *more = line.variants()
+    cells = [f'<span class="{cell.kind}">{escape(text)}</span>' for cell, text in zip(line.cells, first[1], strict=True)]
+    columns = [f"{escape(column)} = {cell}" for column, cell in zip(line.columns, cells, strict=True)] if line.columns else cells
+    parts = [f"{first[0]} " + ", ".join(columns).join(line.brackets)]
+    parts += [f'<span class="more">{mark} {escape(line.joined(texts))}</span>' for mark, texts in more]
+    parts += [f'<span class="undefined">{escape(reason)}</span>' for reason in line.reasons]
+    formula = f'<td class="formula"><code>{escape(line.step.formula)}</code></td>'
+    return f"<tr><td><code>{escape(line.name)}</code></td>{formula}<td><code>{'<br>'.join(parts)}</code></td></tr>"

@@ -1,0 +1,113 @@
+"""A trace as JSON, for other programs. docs/json.md describes it; what is here is kept stable."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from exactformer.numbers import Exact, Named, Undecided
+from exactformer.numbers.enclosure import decimal_bounds
+from exactformer.render.values import show
+from exactformer.trace import Output, Step, Trace
+
+
+def render(trace: Trace, digits: int = 12) -> str:
+    return json.dumps(document(trace, digits), ensure_ascii=False, indent=1) + "\n"
+
+
+def document(trace: Trace, digits: int = 12) -> dict[str, Any]:
+    return {
+        "format": "exactformer trace 1",
+        "title": trace.title,
+        "arithmetic": trace.arithmetic,
+        "model": _model(trace, digits),
+        "tokens": list(trace.tokens),
+        "steps": [_step(step, trace, digits) for step in trace.steps],
+        "output": [_output(output, trace, digits) for output in trace.output],
+    }
+
+
+def value(x: Any, digits: int = 12) -> dict[str, Any]:
+    """One number.
+
+    >>> from exactformer.numbers import exact, exp
+    >>> value(exact("1/2"))
+    {'status': 'exact', 'text': '1/2', 'recovered': False}
+    >>> value(exp(1) / (exp(1) + exp(2)), 6)["low"]
+    '0.268941'
+    """
+    shown = show(x, digits)
+    result: dict[str, Any] = {"status": shown.status, "text": shown.text}
+    if isinstance(x, Exact):
+        result["recovered"] = shown.recovered
+        if shown.written:
+            result["written"] = shown.written
+    elif isinstance(x, Named):
+        result["written"] = shown.written
+        try:
+            result["low"], result["high"] = decimal_bounds(x, digits)
+        except Undecided as undecided:
+            result["low"] = result["high"] = None
+            result["why"] = str(undecided)
+    elif shown.why:
+        result["why"] = shown.why
+    return result
+
+
+def _step(step: Step, trace: Trace, digits: int) -> dict[str, Any]:
+    reached = [step.name in {shown.name for shown in trace.shown(position)} for position in range(len(trace.tokens))]
+
+    def nested(array: Any, axis: int) -> Any:
+        if array.ndim == 0:
+            return value(array.item() if array.dtype == object else array[()], digits)
+        over_positions = axis == (1 if step.by_head else 0)
+        return [None if over_positions and not reached[i] else nested(array[i, ...], axis + 1) for i in range(len(array))]
+
+    result = {
+        "name": step.name,
+        "op": step.op,
+        "title": step.title,
+        "formula": step.formula,
+        "reads": list(step.reads),
+        "shape": list(step.values.shape),
+        "values": nested(step.values, 0),
+    }
+    return result | ({"remarks": list(step.remarks)} if step.remarks else {})
+
+
+def _output(output: Output, trace: Trace, digits: int) -> dict[str, Any]:
+    result: dict[str, Any] = {"position": output.position, "token": output.token, "proved": output.proved}
+    if output.token is None:
+        stopped = trace.stopped[output.position]
+        return result | ({"stopped": stopped} if stopped else {"why": output.why})
+    result["runner_up"] = output.runner_up
+    result["margin"] = None if output.margin is None else value(output.margin, digits)
+    return result | ({"ties": list(output.ties)} if output.ties else {})
+
+
+def _model(trace: Trace, digits: int) -> dict[str, Any]:
+    config, weights = trace.model.config, trace.model.weights
+    scale = config.scale_factor
+    return {
+        "vocabulary": list(config.vocabulary),
+        "dim": config.dim,
+        "heads": config.heads,
+        "head_dim": config.head_dim,
+        "blocks": config.blocks,
+        "norm": config.norm,
+        "epsilon": None if config.epsilon is None else str(config.epsilon),
+        "final_norm": config.final_norm,
+        "positions": config.positions,
+        "length": config.length,
+        "mask": config.mask,
+        "scale": str(scale),
+        "mlp": config.mlp,
+        "activation": config.activation,
+        "unembedding": "tied" if config.tied else "own",
+        "weights": {name: _plain(array) for name, array in weights.named()},
+    }
+
+
+def _plain(array: Any) -> Any:
+    """Weights are exact: their texts say all."""
+    return str(array) if not hasattr(array, "shape") else [_plain(item) for item in array]

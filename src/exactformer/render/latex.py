@@ -1,0 +1,80 @@
+"""A trace as a LaTeX document: a section a position, a line a step."""
+
+from __future__ import annotations
+
+from exactformer.render.layout import Line, Section, sections, summary, verdict
+from exactformer.render.values import Shown
+from exactformer.trace import Trace
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "^": r"\^{}", "~": r"\~{}", "ε": r"$\varepsilon$", "·": r"$\cdot$", "√": r"$\surd$", "≈": r"$\approx$", "…": r"\ldots{}",
+    "≥": r"$\ge$", "π": r"$\pi$", "−": "--", "→": r"$\to$", "ᵀ": r"$^{\mathsf T}$",
+}  # fmt: skip
+_PREAMBLE = r"""\documentclass[a4paper,10pt]{article}
+\usepackage[utf8]{inputenc}
+\usepackage[T1]{fontenc}
+\usepackage{amsmath,longtable}
+\usepackage[margin=2cm]{geometry}
+\setlength{\parindent}{0pt}
+\begin{document}
+"""
+
+
+def render(trace: Trace, digits: int = 12) -> str:
+    title = escape(trace.title or "A forward pass")
+    lines = [_PREAMBLE + rf"\section*{{{title}}}", escape(summary(trace)), ""]
+    tokens = escape(" ".join(trace.tokens))
+    lines += [
+        rf"Tokens \texttt{{{tokens}}}, arithmetic {trace.arithmetic}. A star marks what was recovered: exact again, proved.",
+        "",
+    ]
+    for section in sections(trace, digits):
+        lines += _section(section, trace)
+    return "\n".join([*lines, r"\end{document}", ""])
+
+
+def escape(text: str) -> str:
+    r"""
+    >>> escape("50% of {x_1}")
+    '50\\% of \\{x\\_1\\}'
+    """
+    return "".join(_ESCAPES.get(c, c) for c in text)
+
+
+def _section(section: Section, trace: Trace) -> list[str]:
+    lines = [rf"\subsection*{{Position {section.position}: \texttt{{{escape(section.token)}}}}}"]
+    lines += [r"\begin{longtable}{@{}l@{\quad}l@{\quad}l@{}}"]
+    for line in section.lines:
+        formulas = _values(line)
+        lines.append(rf"\texttt{{\small {escape(line.name)}}} & $\scriptstyle {line.step.latex}$ & ${formulas[0]}$ \\")
+        lines += [rf"& & ${formula}$ \\" for formula in formulas[1:]]
+        lines += [rf"\multicolumn{{3}}{{@{{}}l@{{}}}}{{\quad {escape(reason)}}} \\" for reason in line.reasons]
+    lines.append(r"\end{longtable}")
+    output = section.output
+    token = r"no token" if output.token is None else rf"token \texttt{{{escape(output.token)}}}"
+    return [*lines, rf"\textbf{{{token[0].upper() + token[1:]}}}: {escape(verdict(output, trace.arithmetic))}.", ""]
+
+
+def _values(line: Line) -> list[str]:
+    rows = [_row(line, [_marked(cell) for cell in line.cells])]
+    if line.has_named:
+        rows.append(r"\approx " + _row(line, [_decimal(cell) for cell in line.cells]))
+    return rows
+
+
+def _row(line: Line, formulas: list[str]) -> str:
+    if line.columns:
+        pairs = zip(line.columns, formulas, strict=True)
+        return r",\ ".join(rf"\text{{\texttt{{{escape(column)}}}}}={formula}" for column, formula in pairs)
+    inside, (left, right) = r",\ ".join(formulas), line.brackets
+    return rf"\left{left}{inside}\right{right}" if left else inside
+
+
+def _marked(cell: Shown) -> str:
+    return cell.latex + "^{*}" if cell.recovered else cell.latex
+
+
+def _decimal(cell: Shown) -> str:
+    mantissa, e, exponent = cell.digits.partition("e")
+    return (rf"{mantissa}\cdot 10^{{{exponent}}}" if e else mantissa) if cell.digits else cell.latex

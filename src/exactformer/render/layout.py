@@ -1,0 +1,112 @@
+"""A trace laid out position by position in the order of the pipeline: what text, Markdown, LaTeX and HTML all draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from exactformer.render.values import Shown, show
+from exactformer.trace import Output, Step, Trace
+
+_ROWS_OF_POSITIONS = ("scores", "scale", "mask", "softmax")  # operations whose rows run over positions, not dimensions
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step at one position, for one head where there are several."""
+
+    step: Step
+    head: int | None
+    cells: tuple[Shown, ...]
+    columns: tuple[str, ...]  # what the cells stand for, or ()
+
+    @property
+    def brackets(self) -> tuple[str, str]:
+        if self.columns or self.step.values.shape[-1] == 1:
+            return "", ""
+        return ("[", "]") if self.step.op in _ROWS_OF_POSITIONS else ("(", ")")
+
+    @property
+    def name(self) -> str:
+        return self.step.name if self.head is None else f"{self.step.name} head {self.head}"
+
+    @property
+    def has_named(self) -> bool:
+        return any(cell.status == "named" for cell in self.cells)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why a value is undefined, and other remarks."""
+        return (*dict.fromkeys(cell.why for cell in self.cells if cell.why), *self.step.remarks)
+
+    def variants(self) -> Iterator[tuple[str, list[str]]]:
+        """The cells as they are shown (~ where one is named), as they were computed (=), and their proved digits (≈)."""
+        yield "~" if self.has_named else "", [cell.marked for cell in self.cells]
+        if any(cell.written not in ("", cell.text) for cell in self.cells):
+            yield "=", [cell.written or cell.text for cell in self.cells]
+        if self.has_named:
+            yield "≈", [cell.digits or cell.text for cell in self.cells]
+
+    def labelled(self, texts: list[str]) -> list[str]:
+        """Each text with the token that it stands for, where the cells stand for tokens."""
+        return [f"{c} = {t}" for c, t in zip(self.columns, texts, strict=True)] if self.columns else texts
+
+    def joined(self, texts: list[str]) -> str:
+        return ", ".join(self.labelled(texts)).join(self.brackets)
+
+
+@dataclass(frozen=True)
+class Section:
+    position: int
+    token: str
+    lines: tuple[Line, ...]
+    output: Output
+
+
+def sections(trace: Trace, digits: int = 12) -> Iterator[Section]:
+    for position, token in enumerate(trace.tokens):
+        lines = [line for step in trace.shown(position) for line in _lines(step, position, trace, digits)]
+        yield Section(position, token, tuple(lines), trace.output[position])
+
+
+def _lines(step: Step, position: int, trace: Trace, digits: int) -> Iterator[Line]:
+    rows = step.at(position)
+    columns = trace.model.config.vocabulary if step.name in ("logits", "probs") else ()
+    for head, row in enumerate(rows):
+        several = len(rows) > 1
+        yield Line(step, head if several else None, tuple(show(value, digits) for value in row), columns)
+
+
+def summary(trace: Trace) -> str:
+    """The configuration in one line."""
+    config = trace.model.config
+    parts = [
+        f"{config.dim} dimensions",
+        _count(config.heads, "head"),
+        _count(config.blocks, "block"),
+        "no norm" if config.norm == "none" else f"{config.norm}-norm, ε = {config.epsilon}",
+        f"mask {config.mask}",
+        f"scale {config.scale_factor}",
+        f"MLP {config.mlp} {config.activation}" if config.mlp else "no MLP",
+        "tied unembedding" if config.tied else "its own unembedding",
+    ]
+    return " · ".join(parts)
+
+
+def verdict(output: Output, arithmetic: str) -> str:
+    """The end of a position, in words."""
+    if output.token is None:
+        return output.why
+    if output.ties:
+        others = ", ".join(output.ties)
+        return f"tied with {others}; the lowest index wins" + (", proved" if output.proved else f", in {arithmetic}")
+    if output.runner_up is None:
+        return "the only token"
+    margin = show(output.margin)
+    amount = margin.text if margin.status != "named" else f"{margin.digits}…"
+    lead = f"leads {output.runner_up} by {amount}"
+    return f"proved: {lead}" if output.proved else f"in {arithmetic}, not proved: {lead}"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,46 @@
+"""A trace as Markdown: a section a position, a table a section."""
+
+from __future__ import annotations
+
+from exactformer.render.layout import Line, Section, sections, summary, verdict
+from exactformer.trace import Trace
+
+
+def render(trace: Trace, digits: int = 12) -> str:
+    lines = [f"# {_plain(trace.title)}" if trace.title else "# A forward pass", "", summary(trace), ""]
+    lines += [f"Tokens `{' '.join(trace.tokens)}`, arithmetic {trace.arithmetic}.", ""]
+    if trace.arithmetic == "exact":
+        lines += [
+            "Marks: `*` recovered (exact again, proved); `~` named, with the form as computed (`=`) and proved digits (`≈`).",
+            "",
+        ]
+    for section in sections(trace, digits):
+        lines += _section(section, trace)
+    return "\n".join(lines)
+
+
+def _section(section: Section, trace: Trace) -> list[str]:
+    lines = [f"## Position {section.position}: `{section.token}`", "", "| step | formula | value |", "|---|---|---|"]
+    for line in section.lines:
+        lines.append(f"| `{line.name}` | `{_cell(line.step.formula)}` | {_value(line)} |")
+    output = section.output
+    end = verdict(output, trace.arithmetic)
+    if output.token is None:
+        lines += ["", f"No token: {_plain(end)}.", ""]
+    else:
+        lines += ["", f"**Token `{output.token}`**, {_plain(end)}.", ""]
+    return lines
+
+
+def _value(line: Line) -> str:
+    rows = [f"`{_cell(f'{mark} {line.joined(texts)}'.strip())}`" for mark, texts in line.variants()]
+    return "<br>".join([*rows, *(_plain(reason) for reason in line.reasons)])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|").replace("`", "'")
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown must not take for markup."""
+    return "".join(f"\\{c}" if c in r"\`*_[]<>#|" else c for c in text)

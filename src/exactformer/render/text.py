@@ -1,0 +1,96 @@
+"""A trace as text: on a terminal in colour, in a pipe plain. Marks tell the kinds of number apart without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import wrap
+
+from exactformer.render.layout import Line, Section, sections, summary, verdict
+from exactformer.trace import Trace
+
+Paint = Callable[[str, str], str]  # text and status in, text out
+
+_CODES = {"exact": "", "named": "36", "recovered": "32", "masked": "90", "undefined": "31", "float": "", "dim": "90", "strong": "1"}
+_LABEL, _FORMULA = 22, 38  # columns of names and formulas
+_LEGEND = (
+    ("exact", "3/2", "exact"),
+    ("recovered", "1*", "recovered (exact again, proved)"),
+    ("named", "~ e/(1+e)", "named (= as computed, ≈ proved digits)"),
+    ("masked", "-inf", "masked"),
+    ("undefined", "undefined", "with its reason"),
+)
+
+
+def plain(text: str, status: str) -> str:
+    return text
+
+
+def coloured(text: str, status: str) -> str:
+    code = _CODES[status]
+    return f"\x1b[{code}m{text}\x1b[0m" if code else text
+
+
+def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 120) -> str:
+    lines = [paint(trace.title, "strong")] if trace.title else []
+    lines += wrap(summary(trace), width, subsequent_indent="  ")
+    lines += [f"tokens {' '.join(trace.tokens)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"]
+    if trace.arithmetic == "exact":
+        lines += ["", " · ".join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in _LEGEND)]
+    for section in sections(trace, digits):
+        lines += ["", *_section(section, trace, paint, width)]
+    lines += ["", *_outcome(trace, paint)]
+    return "\n".join(lines) + "\n"
+
+
+def _section(section: Section, trace: Trace, paint: Paint, width: int) -> list[str]:
+    lines = [paint(f"position {section.position}   {section.token}", "strong")]
+    told: set[str] = set()
+    for line in section.lines:
+        lines += _line(line, paint, width)
+        for reason in line.reasons:
+            if reason not in told:  # a reason travels with the value; it is told once
+                told.add(reason)
+                lines.append(f"        {paint(reason, 'undefined')}")
+    output = section.output
+    name = "stop" if trace.stopped[section.position] else "token"
+    shown = output.token if output.token is not None else "none"
+    end = verdict(output, trace.arithmetic)
+    formula = paint(f"{'argmax(logits)':<{_FORMULA}}", "dim")
+    ending = end if name == "stop" else f"{formula}   {paint(shown, 'strong')}   {end}"
+    lines.append(f"  {name:<{_LABEL}} {ending}")
+    return lines
+
+
+def _line(line: Line, paint: Paint, width: int) -> list[str]:
+    """Name, formula, value; a value that is too wide stands below its name."""
+    formula = line.step.formula if line.head in (None, 0) else ""
+    head = f"  {line.name:<{_LABEL}} {paint(f'{formula:<{_FORMULA}}', 'dim')} "
+    beside, below = " " * (_LABEL + _FORMULA + 4), " " * 8
+    if all(len(beside) + 2 + len(line.joined(texts)) <= width for _, texts in line.variants()):
+        rows = [_row(line, *variant, width, paint)[0] for variant in line.variants()]
+        return [head + rows[0], *(beside + row for row in rows[1:])]
+    return [head.rstrip(), *(below + piece for variant in line.variants() for piece in _row(line, *variant, width - 8, paint))]
+
+
+def _row(line: Line, mark: str, texts: list[str], width: int, paint: Paint) -> list[str]:
+    """The cells in their brackets, broken over lines where they are too many."""
+    left, right = line.brackets
+    kinds = ["dim"] * len(texts) if mark in ("=", "≈") else [cell.kind for cell in line.cells]
+    lines, current, used = [], f"{mark:<2}{left}", 2 + len(left)
+    for n, (text, kind) in enumerate(zip(line.labelled(texts), kinds, strict=True)):
+        tail = right if n == len(texts) - 1 else ", "
+        if used + len(text) + len(tail.rstrip()) > width and n:
+            lines.append(current.rstrip())
+            current, used = " " * (2 + len(left)), 2 + len(left)
+        current += paint(text, kind) + tail
+        used += len(text) + len(tail)
+    return [*lines, current]
+
+
+def _outcome(trace: Trace, paint: Paint) -> list[str]:
+    shown = " ".join(out.token if out.token is not None else "·" for out in trace.output)
+    return [f"{' '.join(trace.tokens)}  →  {paint(shown, 'strong')}"]
+
+
+def _few(vocabulary: tuple[str, ...]) -> str:
+    return " ".join(vocabulary) if len(vocabulary) <= 16 else " ".join(vocabulary[:16]) + f" … {len(vocabulary):,}"

@@ -1,0 +1,173 @@
+"""The model of a worksheet: its configuration, and its weights with their shorthands and defaults."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+import numpy as np
+
+from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigError, MlpWeights, Model, NormWeights, Weights
+from exactformer.model.config import Activation, Mask, Norm, Positions
+from exactformer.numbers import Exact
+from exactformer.numbers.arrays import Array, zeros
+from exactformer.numbers.field import ONE
+from exactformer.worksheets.reader import Table, WorksheetError, describe
+
+_IDENTITY = re.compile(r"(?:(\S+)\s+)?identity")
+
+
+def read_model(worksheet: Table) -> Model:
+    fields, weights = worksheet.table("model"), worksheet.table("weights")
+    vocabulary = fields.take("vocabulary")
+    if not isinstance(vocabulary, list) or not all(isinstance(token, str) for token in vocabulary):
+        raise fields.error("vocabulary", "is not a list of texts")
+    table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
+    try:
+        config = _config(fields, tuple(vocabulary), table)
+        fields.finish()
+        model = Model(config, _weights(weights, config, table))
+    except ConfigError as error:
+        place = "model" if hasattr(Config, error.field) or error.field in Config.__dataclass_fields__ else "weights"
+        raise WorksheetError(f"{worksheet.file}: {place}.{error.field} {error.problem}") from None
+    weights.finish()
+    return model
+
+
+def _config(fields: Table, vocabulary: tuple[str, ...], table: Any) -> Config:
+    mlp = fields.integer("mlp", 0)
+    norm, final_norm = fields.choice("norm", get_args(Norm)), fields.flag("final_norm", False)
+    scale = fields.take("scale")
+    return Config(
+        vocabulary=vocabulary,
+        dim=fields.integer("dim"),
+        blocks=fields.integer("blocks"),
+        heads=fields.integer("heads", 1),
+        head_dim=fields.integer("head_dim", 0),
+        norm=norm,  # type: ignore[arg-type]
+        final_norm=final_norm,
+        epsilon=fields.number("epsilon") if "epsilon" in fields.raw else None,
+        mask=fields.choice("mask", get_args(Mask)),  # type: ignore[arg-type]
+        scale=scale if scale in ("none", "sqrt") else fields.exact(scale, "scale"),
+        positions=fields.choice("positions", get_args(Positions)),  # type: ignore[arg-type]
+        length=len(table) if isinstance(table, list) else None,
+        mlp=mlp,
+        activation=fields.choice("activation", get_args(Activation)) if mlp else None,  # type: ignore[arg-type]
+        tied=fields.choice("unembedding", ("tied", "own")) == "tied",
+    )
+
+
+def _weights(fields: Table, config: Config, table: Any) -> Weights:
+    dim, vocabulary = config.dim, len(config.vocabulary)
+    blocks = fields.tables("blocks")
+    if len(blocks) != config.blocks:
+        raise fields.error("blocks", f"has {len(blocks)} entries, but model.blocks is {config.blocks}")
+    return Weights(
+        W_E=_array(fields, "W_E", (vocabulary, dim)),
+        W_pos=None if config.positions != "table" else _array(fields, "W_pos", (len(table), dim)),
+        blocks=tuple(_block(block, config) for block in blocks),
+        ln_final=_norm(fields, "ln_final", dim) if config.final_norm else None,
+        W_U=None if config.tied else _array(fields, "W_U", (dim, vocabulary)),
+        b_U=_optional(fields, "b_U", (vocabulary,)),
+    )
+
+
+def _block(fields: Table, config: Config) -> BlockWeights:
+    dim, heads, head_dim = config.dim, config.heads, config.head_dim
+    attn = fields.table("attn")
+    matrices = {f"W_{letter}": _array(attn, f"W_{letter}", (heads, dim, head_dim)) for letter in "QKV"}
+    biases = {f"b_{letter}": _optional(attn, f"b_{letter}", (heads, head_dim)) for letter in "QKV"}
+    out = _array(attn, "W_O", (heads, head_dim, dim)) if "W_O" in attn.raw else _side_by_side(attn, config)
+    attention = AttentionWeights(**matrices, **biases, W_O=out, b_O=_optional(attn, "b_O", (dim,)))
+    attn.finish()
+    mlp = None
+    if config.mlp:
+        inside = fields.table("mlp")
+        mlp = MlpWeights(
+            W_in=_array(inside, "W_in", (dim, config.mlp)),
+            W_out=_array(inside, "W_out", (config.mlp, dim)),
+            b_in=_optional(inside, "b_in", (config.mlp,)),
+            b_out=_optional(inside, "b_out", (dim,)),
+        )
+        inside.finish()
+    normed = config.norm != "none"
+    ln1 = _norm(fields, "ln1", dim) if normed else None
+    ln2 = _norm(fields, "ln2", dim) if normed and config.mlp else None
+    fields.finish()
+    return BlockWeights(attn=attention, mlp=mlp, ln1=ln1, ln2=ln2)
+
+
+def _side_by_side(attn: Table, config: Config) -> Array:
+    """Without W_O, the heads' results stand side by side in the residual stream."""
+    attn.take("W_O", None)
+    if config.heads * config.head_dim != config.dim:
+        raise attn.error("W_O", f"is missing: {config.heads} heads of {config.head_dim} do not fill {config.dim} dimensions")
+    return _identity(config.dim, ONE).reshape(config.heads, config.head_dim, config.dim)
+
+
+def _norm(fields: Table, name: str, dim: int) -> NormWeights:
+    """γ is 1 and β is 0 where they are not given."""
+    norm = fields.table(name, required=False)
+    w, b = _optional(norm, "w", (dim,)), _optional(norm, "b", (dim,))
+    norm.finish()
+    ones = zeros(dim)
+    ones.fill(ONE)
+    return NormWeights(w=ones if w is None else w, b=zeros(dim) if b is None else b)
+
+
+def _optional(fields: Table, name: str, shape: tuple[int, ...]) -> Array | None:
+    if name not in fields.raw:
+        fields.take(name, None)
+        return None
+    return _array(fields, name, shape)
+
+
+def _array(fields: Table, name: str, shape: tuple[int, ...]) -> Array:
+    """An array of the given shape; the axis of a single head may be left out."""
+    value = fields.take(name)
+    if isinstance(value, str):
+        return _shorthand(fields, name, value, shape)
+    if not isinstance(value, list):
+        raise fields.error(name, f'is {describe(value)}, not a list of numbers or "identity"')
+    if len(shape) > 1 and shape[0] == 1 and _depth(value) == len(shape) - 1:
+        value = [value]
+    result = np.empty(shape, dtype=object)
+    _fill(fields, name, value, result, ())
+    return result
+
+
+def _fill(fields: Table, name: str, value: Any, result: Array, place: tuple[int, ...]) -> None:
+    where = name + "".join(f"[{i}]" for i in place)
+    if len(place) == result.ndim:
+        result[place] = fields.exact(value, where)
+        return
+    if not isinstance(value, list) or len(value) != result.shape[len(place)]:
+        wanted = " × ".join(map(str, result.shape))
+        raise fields.error(where, f"is {describe(value)}, where a list of {result.shape[len(place)]} belongs ({name} is {wanted})")
+    for i, item in enumerate(value):
+        _fill(fields, name, item, result, (*place, i))
+
+
+def _shorthand(fields: Table, name: str, text: str, shape: tuple[int, ...]) -> Array:
+    match = _IDENTITY.fullmatch(text.strip())
+    if match is None:
+        raise fields.error(name, f'is {describe(text)}: write a list of numbers, "identity" or a multiple such as "1/2 identity"')
+    if shape[-1] != shape[-2] or any(n != 1 for n in shape[:-2]):
+        raise fields.error(name, f"is the identity, but its shape {' × '.join(map(str, shape))} is not square")
+    factor = ONE if match[1] is None else fields.exact(match[1], name)
+    return _identity(shape[-1], factor).reshape(shape)
+
+
+def _identity(n: int, factor: Exact) -> Array:
+    result = zeros(n, n)
+    for i in range(n):
+        result[i, i] = factor
+    return result
+
+
+def _depth(value: Any) -> int:
+    depth = 0
+    while isinstance(value, list):
+        depth += 1
+        value = value[0] if value else None
+    return depth

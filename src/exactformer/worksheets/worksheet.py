@@ -1,0 +1,107 @@
+"""A worksheet: a model, an input and a title, read from TOML. docs/worksheets.md describes the format."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from exactformer.model import Model
+from exactformer.numbers import exact
+from exactformer.trace import Trace, trace
+from exactformer.worksheets.reader import Table, WorksheetError
+from exactformer.worksheets.weights import read_model
+
+LARGEST = 8 * 2**20  # bytes of a worksheet: far more than can be computed exactly
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """What a worksheet says. `trace()` runs its own input, `trace("b a")` another."""
+
+    model: Model
+    tokens: tuple[str, ...]
+    title: str
+    about: str
+
+    def trace(self, tokens: str | tuple[str, ...] | None = None, arithmetic: str = "exact", stop_at_named: bool = False) -> Trace:
+        given = self.tokens if tokens is None else tokens
+        return trace(self.model, given, arithmetic, self.title, stop_at_named)
+
+
+def load(source: str | os.PathLike[str]) -> Worksheet:
+    """A built-in example by name, or a worksheet by path.
+
+    >>> load("capstone").trace("a b").token(1)
+    'a'
+    """
+    name = os.fspath(source)
+    if name in examples():
+        resource = files("exactformer.worksheets") / "examples" / f"{name}.toml"
+        return loads(resource.read_text(encoding="utf-8"), name)
+    return loads(_read(Path(name)), name)
+
+
+def examples() -> dict[str, str]:
+    """The built-in examples: names and where they are told about."""
+    folder = files("exactformer.worksheets") / "examples"
+    return {entry.name[:-5]: entry.name for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".toml")}
+
+
+def loads(text: str, name: str = "worksheet") -> Worksheet:
+    """A worksheet from its text; `name` is what errors call it."""
+    try:
+        raw = tomllib.loads(text, parse_float=_decimal)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
+        raise WorksheetError(f"{name}: {problem}") from None
+    except ValueError as error:
+        raise WorksheetError(f"{name}: {error}") from None
+    table = Table(raw, name)
+    model = read_model(table)
+    given = table.table("input")
+    tokens = _tokens(given)
+    given.finish()
+    worksheet = Worksheet(model, tokens, table.text("title", ""), table.text("about", ""))
+    table.finish()
+    return worksheet
+
+
+def _tokens(given: Table) -> tuple[str, ...]:
+    value = given.take("tokens")
+    if isinstance(value, str):
+        return tuple(value.split())
+    if isinstance(value, list) and all(isinstance(token, str) for token in value):
+        return tuple(value)
+    raise given.error("tokens", 'is neither a text such as "a b" nor a list of texts')
+
+
+def _decimal(literal: str) -> Any:
+    """A TOML float as the decimal that is written: 0.3 is 3/10."""
+    return exact(literal)
+
+
+def _read(path: Path) -> str:
+    try:
+        if not path.is_file():
+            known = ", ".join(examples())
+            problem = (
+                "is a folder, not a worksheet"
+                if path.is_dir()
+                else f"there is no such file, nor a built-in example of that name ({known})"
+            )
+            raise WorksheetError(f"{path}: {problem}")
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise WorksheetError(f"{path}: cannot be read: {error.strerror}") from None
+    if size > LARGEST or len(content) > LARGEST:
+        raise WorksheetError(f"{path}: has {max(size, len(content)):,} bytes; a worksheet may have {LARGEST:,}")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise WorksheetError(f"{path}: is not UTF-8 text (byte {error.start})") from None
