@@ -7,7 +7,6 @@ zeros before a ReLU and ties between logits do occur. LayerNorms have gain 1 and
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
@@ -108,7 +107,7 @@ def exact_model(problem: Problem) -> Model:
     return Model(config, Weights(W_E=array(problem.W_E), W_pos=array(problem.W_pos), blocks=blocks))
 
 
-def _deviations(problem: Problem) -> Iterator[Any]:
+def _deviations(problem: Problem) -> list[Any]:
     """Every standard deviation of the pass."""
     found: list[Any] = []
 
@@ -118,7 +117,7 @@ def _deviations(problem: Problem) -> Iterator[Any]:
         return value
 
     forward(exact_model(problem), list(problem.tokens), arithmetic("exact"), note)
-    return iter(found)
+    return found
 
 
 def _is_zero(deviation: Any) -> bool:

@@ -20,7 +20,7 @@ def _solve(prepared: tuple[Model, list[int]]) -> Answer:
     logits = forward(model, tokens, ops, _keep_nothing)  # [T, vocabulary]
     winners = tuple(choice.index for choice in ops.choose(logits))
     decimals = tuple(tuple(_digits(x) for x in row) for row in logits)
-    return Answer(decimals, winners, winners.count(None))
+    return Answer(decimals, winners, winners.count(None) + sum(row.count(None) for row in decimals))
 
 
 def _keep_nothing(name: str, op: str, value: Any, *reads: str, remarks: tuple[str, ...] = ()) -> Any:

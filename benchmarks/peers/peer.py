@@ -15,7 +15,7 @@ DIGITS = 50
 class Answer:
     logits: tuple[tuple[str | None, ...], ...]  # [T, vocabulary], decimals; None where there is no value
     winners: tuple[int | None, ...]  # [T]; None where the argmax could not be decided
-    undecided: int  # ReLU signs and argmaxes that could not be decided
+    undecided: int  # signs before a ReLU, argmaxes and logits that are left open
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ class _Prepared:
     blocks: list[tuple[Rows, ...]]  # by columns
 
 
-
 def _prepare(problem: Problem) -> _Prepared:
     blocks = [
         tuple(

@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 _PLACES = {
     "numbers": [
         "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "cos",
-        "erf", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sin", "sqrt", "tanh",
+        "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sin", "sqrt", "tanh",
     ],
     "model": [
         "AttentionWeights", "BlockWeights", "Config", "ConfigError", "InputError", "MlpWeights", "Model", "NormWeights", "Weights",

@@ -15,10 +15,13 @@ DONE, BAD_INPUT, UNDECIDED = 0, 2, 3
 _MOST_DIGITS = 1000
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="exactformer")
-def commands() -> None:
+@click.pass_context
+def commands(context: click.Context) -> None:
     """Transformers computed without rounding: every number exact, or named with proved digits."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @commands.command()
@@ -79,6 +82,8 @@ def _emit(text: str, output: Path | None) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file whole or not at all: a temporary file beside it, then a rename."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise click.ClickException(f"{path}: {'is a folder' if path.is_dir() else 'there is no such folder to write to'}")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -18,7 +18,7 @@ from exactformer.numbers import (
     Number,
     Undecided,
     Undefined,
-    erf,
+    erfc,
     exact,
     exp,
     from_float,
@@ -26,11 +26,10 @@ from exactformer.numbers import (
     recover,
     sign,
     sqrt,
-    tanh,
 )
 from exactformer.numbers.arrays import Array, matmul, zeros
 from exactformer.numbers.decide import compare, ranking, recover_all
-from exactformer.numbers.field import ONE, ZERO, add, combination, divide, dot, multiply, subtract, total
+from exactformer.numbers.field import ONE, ZERO, add, combination, divide, dot, multiply, negate, subtract, total
 
 
 class _Masked:
@@ -41,6 +40,7 @@ class _Masked:
 
 
 MASKED = _Masked()
+_TWO = Exact(fmpq(2))
 
 
 class ExactArithmetic(Arithmetic):
@@ -191,8 +191,8 @@ def _relu(x: Number) -> Number:
 
 
 def _gelu(x: Number) -> Number:
-    """x/2 · (1 + erf(x/√2))"""
-    return recover(multiply(x / 2, 1 + erf(divide(x, sqrt(2)))))
+    """x/2 · (1 + erf(x/√2)), as x/2 · erfc(−x/√2): no cancellation where x is very negative."""
+    return recover(multiply(divide(x, _TWO), erfc(divide(negate(x), sqrt(2)))))
 
 
 @cache
@@ -201,9 +201,9 @@ def _tanh_scale() -> Number:
 
 
 def _gelu_tanh(x: Number) -> Number:
-    """x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³)))"""
-    inside = multiply(_tanh_scale(), x + exact("0.044715") * x**3)
-    return recover(multiply(x / 2, 1 + tanh(inside)))
+    """x/2 · (1 + tanh(y)), y = √(2/π)·(x + 0.044715·x³), as x / (1 + e^(−2y)): no cancellation where x is very negative."""
+    y = multiply(_tanh_scale(), x + exact("0.044715") * x**3)
+    return recover(divide(x, add(ONE, exp(-2 * y))))
 
 
 _ACTIVATIONS: dict[Activation, Callable[[Number], Number]] = {

@@ -15,11 +15,11 @@ from exactformer.numbers.decide import argmax, compare, maximum, ranking, recove
 from exactformer.numbers.enclosure import Enclosure
 from exactformer.numbers.errors import Undecided, UndefinedValue
 from exactformer.numbers.field import dot, total
-from exactformer.numbers.functions import cos, erf, exp, log, pi, sin, sqrt, tanh
+from exactformer.numbers.functions import cos, erf, erfc, exp, log, pi, sin, sqrt, tanh
 from exactformer.numbers.parse import exact, from_float
 
 __all__ = [
     "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "compare",
-    "cos", "dot", "erf", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin", "sqrt", "tanh",
+    "cos", "dot", "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin", "sqrt", "tanh",
     "total",
 ]  # fmt: skip

@@ -29,6 +29,7 @@ Polynomial = Any  # flint.fmpz_mpoly
 _SIGN_BITS = (192, 768)
 _GCD_TERMS, _GCD_DEGREE = 80, 80  # polynomials beyond this are not searched for common factors
 _FACTOR_TERMS, _FACTOR_DEGREE = 40, 40
+_CALL, _PYTHON = 20, 20  # what a call, and a term handled in Python, cost in term products of the library
 _SIZES = (6, 14, 40)  # numbers of generators, tried in turn
 
 
@@ -45,6 +46,18 @@ class _Finer(Exception):
 
 class _Full(Exception):
     """More generators are needed."""
+
+
+class Meter:
+    """The work of one query, all its attempts together, in term products."""
+
+    def __init__(self, limit: int) -> None:
+        self.left = limit
+
+    def spend(self, amount: int) -> None:
+        self.left -= amount
+        if self.left < 0:
+            raise Stuck("too much work")
 
 
 class Ratio(NamedTuple):
@@ -66,9 +79,9 @@ class Generator(NamedTuple):
 def normal_form(root: Named, budget: Budget, opaque: Callable[[Named], Any] | None = None) -> tuple[Algebra, Ratio]:
     """The normal form of `root`. Where `opaque(node)` is not None, the node is an atom, the same for equal answers."""
     finer: dict[Any, int] = {("exp", 0): _exponent_denominator(root, opaque, budget)}
-    size = 0
+    size, meter = 0, Meter(budget.work)
     for _ in range(24):
-        algebra = Algebra(budget, opaque, finer, _SIZES[size])
+        algebra = Algebra(budget, opaque, finer, _SIZES[size], meter)
         try:
             return algebra, algebra.form(root)
         except _Finer as request:
@@ -102,8 +115,10 @@ def _exponent_denominator(root: Named, opaque: Callable[[Named], Any] | None, bu
 class Algebra:
     """One query: a ring of polynomials, what its variables mean, and the forms of the nodes met so far."""
 
-    def __init__(self, budget: Budget, opaque: Callable[[Named], Any] | None, finer: dict[Any, int], size: int) -> None:
-        self.budget, self.opaque, self.finer = budget, opaque, finer
+    def __init__(
+        self, budget: Budget, opaque: Callable[[Named], Any] | None, finer: dict[Any, int], size: int, meter: Meter
+    ) -> None:
+        self.budget, self.opaque, self.finer, self.meter = budget, opaque, finer, meter
         self.context = fmpz_mpoly_ctx.get([f"g{i}" for i in range(size)], "lex")
         self.variables = self.context.gens()
         self.one, self.zero = self.context.constant(1), self.context.constant(0)
@@ -113,7 +128,6 @@ class Algebra:
         self.exponents: list[tuple[Ratio, int]] = [(self.constant(fmpq(1)), -1)]  # basis of exponents, and their variables
         self.balls: dict[tuple[int, int], arb] = {}
         self.memo: dict[int, Ratio] = {}
-        self.work = 0
         self.cut = False  # was an atom used?
 
     # -- from the graph to a form
@@ -164,6 +178,9 @@ class Algebra:
             case "tanh":
                 square = self.exp(self.sum([args[0], args[0]]))
                 return self.reduce(square.num - square.den, square.num + square.den)
+            case "erfc":
+                erf = self._odd_or_even("erf", args[0])
+                return self.reduce(erf.den - erf.num, erf.den)
             case "pi":
                 return self.variable("pi", Generator("pi", None))
             case _:
@@ -175,9 +192,7 @@ class Algebra:
 
     def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
         """a·b within the budget."""
-        self.work += len(a) * len(b)
-        if self.work > self.budget.work:
-            raise Stuck("too much work")
+        self.meter.spend(_CALL + len(a) * len(b))
         product = a * b
         if len(product) > self.budget.terms:
             raise Stuck("too many terms")
@@ -205,6 +220,7 @@ class Algebra:
             return Ratio(self.zero, self.one)
         if den == 0:
             raise Stuck("a divisor that the relations make zero")
+        num, den = self._rationalise(num, den)
         common = num.gcd(den) if self._small(num, den) else num.term_content().gcd(den.term_content())
         if common != 1:
             num, den = num / common, den / common
@@ -212,14 +228,31 @@ class Algebra:
             num, den = -num, -den
         return Ratio(num, den)
 
+    def _rationalise(self, num: Polynomial, den: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """1/√2 as √2/2: roots of integers leave the denominator, so that equal forms look alike."""
+        integer_roots = [(variable, degree) for variable, degree, radicand in self.relations if radicand.is_constant()]
+        if integer_roots:
+            common = next(iter(den.term_content().to_dict()))
+            for variable, degree in integer_roots:
+                if e := common[variable]:
+                    missing = self.variables[variable] ** (degree - int(e))
+                    num, den = self.fold(num * missing), self.fold(den * missing)
+        return num, den
+
     def _small(self, *polynomials: Polynomial) -> bool:
+        """Are these small enough to look for common factors? The search is charged."""
+        self.meter.spend(_CALL + _PYTHON * sum(map(len, polynomials)))
         return all(len(p) <= _GCD_TERMS and p.total_degree() <= _GCD_DEGREE for p in polynomials)
 
     def fold(self, p: Polynomial) -> Polynomial:
         """Replace variable ** degree by its polynomial, the latest variable first."""
+        if not self.relations:
+            return p
+        degrees = p.degrees()
         for variable, degree, radicand in reversed(self.relations):
-            if p.degrees()[variable] < degree:
+            if degrees[variable] < degree:
                 continue
+            self.meter.spend(_CALL + _PYTHON * len(p))
             by_power: dict[int, dict[tuple[int, ...], Any]] = {}
             for exponents, c in p.to_dict().items():
                 whole, rest = divmod(int(exponents[variable]), degree)
@@ -228,6 +261,7 @@ class Algebra:
             p = self.zero
             for whole, part in by_power.items():
                 p = p + self.times(self.context.from_dict(part), self._integer_power(radicand, whole))
+            degrees = p.degrees()
         return p
 
     def _integer_power(self, p: Polynomial, n: int) -> Polynomial:
@@ -281,6 +315,7 @@ class Algebra:
             shared = common.gcd(ratio.den) if self._small(common, ratio.den) else self.one
             common = self.times(common, ratio.den / shared)
         columns = [self.times(ratio.num, common / ratio.den).to_dict() for ratio in ratios]
+        self.meter.spend(_PYTHON * sum(map(len, columns)) * len(columns))
         monomials = list({m: None for column in columns for m in column})
         table = fmpq_mat(len(monomials), len(columns), [fmpq(column.get(m, 0)) for m in monomials for column in columns])
         reduced, rank = table.rref()
@@ -354,17 +389,26 @@ class Algebra:
             rational = self._at_multiple_of_pi(op, a)
             if rational is not None:
                 return self.constant(sign * rational)
-        key = (_terms(a.num), _terms(a.den))
+        j = self._same_argument(("erf",) if op == "erf" else ("cos", "sin"), a)
         if op == "erf":
-            return Ratio(sign * self.variable(("erf", key), Generator("erf", a)).num, self.one)
-        cos = self.variable(("cos", key), Generator("cos", a))
+            return Ratio(sign * self.variable(("erf", j), Generator("erf", a)).num, self.one)
+        cos = self.variable(("cos", j), Generator("cos", a))
         if op == "cos":
             return cos
-        fresh = ("sin", key) not in self.index
-        sin = self.variable(("sin", key), Generator("sin", a)).num
+        fresh = ("sin", j) not in self.index
+        sin = self.variable(("sin", j), Generator("sin", a)).num
         if fresh:
-            self.relations.append((self.index[("sin", key)], 2, self.one - cos.num**2))
+            self.relations.append((self.index["sin", j], 2, self.one - cos.num**2))
         return Ratio(sign * sin, self.one)
+
+    def _same_argument(self, kinds: tuple[str, ...], a: Ratio) -> int:
+        """A number for `a`: that of an equal argument met before, or a new one."""
+        for key, i in self.index.items():
+            if key[0] in kinds:
+                b = self.meaning[i].inside
+                if self.vanishes(self.times(a.num, b.den) - self.times(b.num, a.den)):
+                    return int(key[1])
+        return len(self.meaning)
 
     def _at_multiple_of_pi(self, op: str, a: Ratio) -> fmpq | None:
         """sin or cos of a multiple of π/2 or π/3, where it is rational."""
@@ -394,6 +438,7 @@ class Algebra:
         degrees = p.degrees()
         for variable, degree, radicand in reversed(self.relations):
             if degrees[variable] == 1 and degree == 2:
+                self.meter.spend(_CALL + _PYTHON * len(p))
                 with_root = {m: c for m, c in p.to_dict().items() if m[variable]}
                 b = self.context.from_dict({(*m[:variable], 0, *m[variable + 1 :]): c for m, c in with_root.items()})
                 a = p - self.context.from_dict(with_root)
@@ -446,6 +491,7 @@ class Algebra:
 
     def value(self, p: Polynomial, bits: int) -> arb:
         """A ball around the number that a polynomial stands for."""
+        self.meter.spend(_CALL + _PYTHON * len(p))
         with precision(bits):
             result = arb(0)
             for exponents, c in p.to_dict().items():

@@ -19,7 +19,7 @@ class Budget:
     nodes: int = 1500  # nodes of the graph that a proof may expand
     terms: int = 2000  # terms of one polynomial in a proof
     generators: int = 40  # independent quantities in a proof
-    work: int = 400_000  # term products in a proof, all together
+    work: int = 800_000  # term products in one attempt at a proof: some tenths of a second
 
     @property
     def ladder(self) -> tuple[int, ...]:

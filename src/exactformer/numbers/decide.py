@@ -21,6 +21,7 @@ from exactformer.numbers.number import Exact, Named, Number, Undefined
 
 _NARROW = arb(2) ** -60  # a ball this narrow around a simple rational is worth a proof
 _LARGEST_DENOMINATOR = 4096  # of the rationals that are looked for
+_CLOSER_BITS = 4 * WORKING_BITS  # the precision at which an equality must still look true before a proof is tried
 _FINE, _HUGE = 60, 1 << 32  # fixed point of the search; a quotient larger than this ends it
 _NEARBY = 4  # how deep the first, cheapest proof looks into the graph
 _MOST_NODES = 20_000  # beyond this, nodes are told apart by identity alone
@@ -35,10 +36,10 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
     assert type(x) is Named
     if x.known:
         return x.known
+    if x.exact is not None:
+        return sign(x.exact)
     asked = False
     for bits in budget.ladder:
-        if x.exact is not None:
-            return sign(x.exact)
         b = ball(x, bits)
         if b > 0:
             x.known = 1
@@ -48,8 +49,9 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
             return -1
         if not asked and b.rad() < _NARROW:
             asked = True
-            if prove_equal(x, fmpq(0), budget):
+            if _near(x, fmpq(0)) and prove_equal(x, fmpq(0), budget):
                 x.exact = Exact(fmpq(0), True, x)
+                return 0
     raise Undecided(f"the sign of {display.short(x)}", budget.ladder[-1])
 
 
@@ -77,7 +79,7 @@ def recover_all(values: Sequence[Any], budget: Budget = DEFAULT) -> list[Any]:
     for x, b in zip(open_questions, balls(open_questions, WORKING_BITS), strict=True):
         x.settled = True
         guess = _simplest(b)
-        if guess is not None and prove_equal(x, guess, budget):
+        if guess is not None and _near(x, guess) and prove_equal(x, guess, budget):
             x.exact = Exact(guess, True, x)
     return [x if type(x) is not Named or x.exact is None else x.exact for x in values]
 
@@ -103,6 +105,14 @@ def _simplest(b: arb) -> fmpq | None:
         above, below = below, rest
     guess = fmpq((2 * n * q + one) // (2 * one), q)
     return guess if not (b > guess or b < guess) else None
+
+
+def _near(x: Named, q: fmpq) -> bool:
+    """Is `q` not excluded, by a sign or by a far narrower ball? Balls are cheap, proofs are not: a saturated softmax is within 1e-60 of 0 or 1."""
+    if x.known * int(q.p) < 0 or (x.known and q == 0):
+        return False
+    b = ball(x, _CLOSER_BITS)
+    return not (b > q or b < q)
 
 
 def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT) -> bool:

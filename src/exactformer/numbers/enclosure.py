@@ -130,6 +130,7 @@ _RULES: dict[str, Callable[[Named], arb]] = {
     "cos": lambda node: _of(node.args[0]).cos(),
     "tanh": lambda node: _of(node.args[0]).tanh(),
     "erf": lambda node: _of(node.args[0]).erf(),
+    "erfc": lambda node: _of(node.args[0]).erfc(),
     "pi": lambda node: arb.pi(),
 }
 

@@ -154,7 +154,9 @@ def _signed(terms: tuple[Formula, ...], write: object) -> str:
 
 
 # -- LaTeX
-_LATEX_NAMES = {"exp": r"\exp", "log": r"\log", "sin": r"\sin", "cos": r"\cos", "tanh": r"\tanh", "erf": r"\operatorname{erf}"}
+_LATEX_NAMES = {name: rf"\{name}" for name in ("exp", "log", "sin", "cos", "tanh")} | {
+    name: rf"\operatorname{{{name}}}" for name in ("erf", "erfc")
+}
 
 
 def latex(formula: Formula) -> str:

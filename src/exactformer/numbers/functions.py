@@ -1,4 +1,4 @@
-"""exp, log, sqrt, sin, cos, tanh, erf and π of exact-or-named numbers.
+"""exp, log, sqrt, sin, cos, tanh, erf, erfc and π of exact-or-named numbers.
 
 Values that are rational by definition (exp 0, log 1, a perfect square) come out as rationals; so does what algebra proves,
 such as log(exp(x)).
@@ -50,6 +50,7 @@ sin = _entire("sin", ZERO, lambda _: 0)
 cos = _entire("cos", ONE, lambda _: 0)
 tanh = _entire("tanh", ZERO, lambda s: s)
 erf = _entire("erf", ZERO, lambda s: s)
+erfc = _entire("erfc", ONE, lambda _: 1)  # 1 − erf(x), and positive however small
 
 
 def log(value: Any) -> Number:

@@ -6,7 +6,7 @@ A `Named` number is a node of a graph whose leaves are rationals. There are few 
     dot    x1·y1 + … + xn·yn                   products of named numbers
     div    x / y
     pow    x ** r                              r rational, not 0 or 1
-    exp, log, sin, cos, tanh, erf              of one number
+    exp, log, sin, cos, tanh, erf, erfc        of one number
     pi
 
 Every node *exists*: a quotient is made only once its divisor is proved not to be zero, a logarithm only once its argument is

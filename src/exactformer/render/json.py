@@ -49,6 +49,8 @@ def value(x: Any, digits: int = 12) -> dict[str, Any]:
         except Undecided as undecided:
             result["low"] = result["high"] = None
             result["why"] = str(undecided)
+    elif x is None:
+        result["text"] = None
     elif shown.why:
         result["why"] = shown.why
     return result

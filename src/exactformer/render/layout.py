@@ -65,7 +65,7 @@ class Section:
 
 def sections(trace: Trace, digits: int = 12) -> Iterator[Section]:
     for position, token in enumerate(trace.tokens):
-        lines = [line for step in trace.shown(position) for line in _lines(step, position, trace, digits)]
+        lines = [line for step in trace.shown(position) if step.op != "argmax" for line in _lines(step, position, trace, digits)]
         yield Section(position, token, tuple(lines), trace.output[position])
 
 

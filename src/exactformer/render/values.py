@@ -13,7 +13,7 @@ _LONGEST = 60  # characters of a closed form that stands in a line
 
 @dataclass(frozen=True)
 class Shown:
-    """status: exact, named, masked, undefined or float. `digits` and `written` are there for named numbers."""
+    """status: exact, named, masked, undefined, float or token. `digits` and `written` are there for named numbers."""
 
     status: str
     text: str
@@ -45,6 +45,8 @@ def show(value: Any, digits: int = 12) -> Shown:
         return Shown("exact", str(value), value.latex, written, recovered=value.recovered)
     if isinstance(value, Named):
         return _named(value, digits)
+    if value is None or isinstance(value, str):  # a token, or none
+        return Shown("token", value or "none", rf"\text{{{value or 'none'}}}")
     if isinstance(value, Undefined):
         return Shown("undefined", "undefined", r"\text{undefined}", why=value.why)
     return _float(value)

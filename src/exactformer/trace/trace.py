@@ -132,6 +132,8 @@ def trace(
     if stop_at_named:
         stopped = [_first_named(steps, position) for position in range(len(words))]
     output = tuple(_output(position, choice, model.config.vocabulary, stopped[position]) for position, choice in enumerate(choices))
+    tokens_out = np.array([[out.token] for out in output], dtype=object)  # [T, 1]
+    note("token", "argmax", tokens_out, "logits")
     return Trace(model, title, arithmetic_name, words, tuple(steps), output, tuple(stopped))
 
 

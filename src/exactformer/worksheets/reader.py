@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any
 
 from exactformer.numbers import Exact, exact
 
@@ -13,6 +13,10 @@ _MISSING = object()
 
 class WorksheetError(ValueError):
     """A worksheet that cannot be read: one line that names the file and the field."""
+
+
+class Decimal(str):
+    """A TOML float as it is written, so that 0.3 is 3/10 and an error can name the field that holds it."""
 
 
 class Table:
@@ -47,7 +51,7 @@ class Table:
 
     def text(self, field: str, default: Any = _MISSING) -> str:
         value = self.take(field, default)
-        if not isinstance(value, str):
+        if not isinstance(value, str) or isinstance(value, Decimal):
             raise self.error(field, f"is {describe(value)}, not a text")
         return value
 
@@ -68,13 +72,11 @@ class Table:
 
     def exact(self, value: Any, field: str) -> Exact:
         """A number as it is written: an integer, a decimal, or a text such as "1/3"."""
-        if isinstance(value, Exact):
-            return value
         if type(value) is int or isinstance(value, str):
             try:
                 return exact(value)
             except ValueError as error:
-                raise self.error(field, f"is not a number: {error}") from None
+                raise self.error(f"{field}:", str(error)) from None
         raise self.error(field, f"is {describe(value)}, not a number")
 
     def choice(self, field: str, allowed: Iterable[str], default: Any = _MISSING) -> str:
@@ -97,6 +99,8 @@ def describe(value: Any) -> str:
     match value:
         case bool():
             return "true" if value else "false"
+        case Decimal():
+            return str(value)
         case str():
             return repr(value) if len(value) <= 40 else f"a text of {len(value)} characters"
         case list():
@@ -105,7 +109,3 @@ def describe(value: Any) -> str:
             return "a table"
         case _:
             return str(value)
-
-
-def refuse(file: str, problem: str) -> NoReturn:
-    raise WorksheetError(f"{file}: {problem}")

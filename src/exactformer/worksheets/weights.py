@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from math import prod
 from typing import Any, get_args
 
 import numpy as np
 
 from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigError, MlpWeights, Model, NormWeights, Weights
 from exactformer.model.config import Activation, Mask, Norm, Positions
+from exactformer.model.weights import expected_shapes
 from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.numbers.field import ONE
 from exactformer.worksheets.reader import Table, WorksheetError, describe
 
+_MOST_ENTRIES = 1_000_000
 _IDENTITY = re.compile(r"(?:(\S+)\s+)?identity")
 
 
@@ -24,8 +28,9 @@ def read_model(worksheet: Table) -> Model:
         raise fields.error("vocabulary", "is not a list of texts")
     table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
     try:
-        config = _config(fields, tuple(vocabulary), table)
+        choices = _choices(fields, table)
         fields.finish()
+        config = Config(vocabulary=tuple(vocabulary), **choices)
         model = Model(config, _weights(weights, config, table))
     except ConfigError as error:
         place = "model" if hasattr(Config, error.field) or error.field in Config.__dataclass_fields__ else "weights"
@@ -34,27 +39,25 @@ def read_model(worksheet: Table) -> Model:
     return model
 
 
-def _config(fields: Table, vocabulary: tuple[str, ...], table: Any) -> Config:
+def _choices(fields: Table, table: Any) -> dict[str, Any]:
     mlp = fields.integer("mlp", 0)
-    norm, final_norm = fields.choice("norm", get_args(Norm)), fields.flag("final_norm", False)
     scale = fields.take("scale")
-    return Config(
-        vocabulary=vocabulary,
-        dim=fields.integer("dim"),
-        blocks=fields.integer("blocks"),
-        heads=fields.integer("heads", 1),
-        head_dim=fields.integer("head_dim", 0),
-        norm=norm,  # type: ignore[arg-type]
-        final_norm=final_norm,
-        epsilon=fields.number("epsilon") if "epsilon" in fields.raw else None,
-        mask=fields.choice("mask", get_args(Mask)),  # type: ignore[arg-type]
-        scale=scale if scale in ("none", "sqrt") else fields.exact(scale, "scale"),
-        positions=fields.choice("positions", get_args(Positions)),  # type: ignore[arg-type]
-        length=len(table) if isinstance(table, list) else None,
-        mlp=mlp,
-        activation=fields.choice("activation", get_args(Activation)) if mlp else None,  # type: ignore[arg-type]
-        tied=fields.choice("unembedding", ("tied", "own")) == "tied",
-    )
+    return {
+        "dim": fields.integer("dim"),
+        "blocks": fields.integer("blocks"),
+        "heads": fields.integer("heads", 1),
+        "head_dim": fields.integer("head_dim", 0),
+        "norm": fields.choice("norm", get_args(Norm)),
+        "final_norm": fields.flag("final_norm", False),
+        "epsilon": None if fields.take("epsilon", None) is None else fields.number("epsilon"),
+        "mask": fields.choice("mask", get_args(Mask)),
+        "scale": scale if scale in ("none", "sqrt") else fields.exact(scale, "scale"),
+        "positions": fields.choice("positions", get_args(Positions)),
+        "length": len(table) if isinstance(table, list) else None,
+        "mlp": mlp,
+        "activation": fields.choice("activation", get_args(Activation)) if mlp else None,
+        "tied": fields.choice("unembedding", ("tied", "own")) == "tied",
+    }
 
 
 def _weights(fields: Table, config: Config, table: Any) -> Weights:
@@ -62,6 +65,9 @@ def _weights(fields: Table, config: Config, table: Any) -> Weights:
     blocks = fields.tables("blocks")
     if len(blocks) != config.blocks:
         raise fields.error("blocks", f"has {len(blocks)} entries, but model.blocks is {config.blocks}")
+    for name, shape in expected_shapes(config).items():
+        if prod(shape) > _MOST_ENTRIES:
+            raise ConfigError(name, f"would have {prod(shape):,} entries; in a worksheet a weight may have {_MOST_ENTRIES:,}")
     return Weights(
         W_E=_array(fields, "W_E", (vocabulary, dim)),
         W_pos=None if config.positions != "table" else _array(fields, "W_pos", (len(table), dim)),
@@ -131,21 +137,22 @@ def _array(fields: Table, name: str, shape: tuple[int, ...]) -> Array:
         raise fields.error(name, f'is {describe(value)}, not a list of numbers or "identity"')
     if len(shape) > 1 and shape[0] == 1 and _depth(value) == len(shape) - 1:
         value = [value]
-    result = np.empty(shape, dtype=object)
-    _fill(fields, name, value, result, ())
-    return result
+    entries = list(_entries(fields, name, value, shape, ()))  # checked against the shape before memory is taken for it
+    result = np.empty(len(entries), dtype=object)
+    result[:] = entries
+    return result.reshape(shape)
 
 
-def _fill(fields: Table, name: str, value: Any, result: Array, place: tuple[int, ...]) -> None:
+def _entries(fields: Table, name: str, value: Any, shape: tuple[int, ...], place: tuple[int, ...]) -> Iterator[Exact]:
     where = name + "".join(f"[{i}]" for i in place)
-    if len(place) == result.ndim:
-        result[place] = fields.exact(value, where)
+    if len(place) == len(shape):
+        yield fields.exact(value, where)
         return
-    if not isinstance(value, list) or len(value) != result.shape[len(place)]:
-        wanted = " × ".join(map(str, result.shape))
-        raise fields.error(where, f"is {describe(value)}, where a list of {result.shape[len(place)]} belongs ({name} is {wanted})")
+    wanted = shape[len(place)]
+    if not isinstance(value, list) or len(value) != wanted:
+        raise fields.error(where, f"is {describe(value)}, where a list of {wanted} belongs ({name} is {_times(shape)})")
     for i, item in enumerate(value):
-        _fill(fields, name, item, result, (*place, i))
+        yield from _entries(fields, name, item, shape, (*place, i))
 
 
 def _shorthand(fields: Table, name: str, text: str, shape: tuple[int, ...]) -> Array:
@@ -153,9 +160,13 @@ def _shorthand(fields: Table, name: str, text: str, shape: tuple[int, ...]) -> A
     if match is None:
         raise fields.error(name, f'is {describe(text)}: write a list of numbers, "identity" or a multiple such as "1/2 identity"')
     if shape[-1] != shape[-2] or any(n != 1 for n in shape[:-2]):
-        raise fields.error(name, f"is the identity, but its shape {' × '.join(map(str, shape))} is not square")
+        raise fields.error(name, f"is the identity, but its shape {_times(shape)} is not square")
     factor = ONE if match[1] is None else fields.exact(match[1], name)
     return _identity(shape[-1], factor).reshape(shape)
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape))
 
 
 def _identity(n: int, factor: Exact) -> Array:

@@ -7,12 +7,10 @@ import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from exactformer.model import Model
-from exactformer.numbers import exact
 from exactformer.trace import Trace, trace
-from exactformer.worksheets.reader import Table, WorksheetError
+from exactformer.worksheets.reader import Decimal, Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
 LARGEST = 8 * 2**20  # bytes of a worksheet: far more than can be computed exactly
@@ -54,7 +52,7 @@ def examples() -> dict[str, str]:
 def loads(text: str, name: str = "worksheet") -> Worksheet:
     """A worksheet from its text; `name` is what errors call it."""
     try:
-        raw = tomllib.loads(text, parse_float=_decimal)
+        raw = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
         raise WorksheetError(f"{name}: {problem}") from None
@@ -77,11 +75,6 @@ def _tokens(given: Table) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(token, str) for token in value):
         return tuple(value)
     raise given.error("tokens", 'is neither a text such as "a b" nor a list of texts')
-
-
-def _decimal(literal: str) -> Any:
-    """A TOML float as the decimal that is written: 0.3 is 3/10."""
-    return exact(literal)
 
 
 def _read(path: Path) -> str:
