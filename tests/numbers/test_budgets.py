@@ -124,9 +124,9 @@ def test_a_rational_power_that_would_fill_memory_is_refused(power):
 def test_a_budget_bounds_the_bits_of_a_question():
     x = sqrt(2) + exp(-1000)
     with pytest.raises(Undecided) as answer:
-        compare(x, sqrt(2), Budget(bits=384))
-    assert answer.value.bits == 384
-    assert compare(x, sqrt(2), Budget(bits=1536)) == 1
+        compare(x, sqrt(2), Budget(bits=500))
+    assert answer.value.bits == Budget(bits=500).ladder[-1] <= 500
+    assert compare(x, sqrt(2)) == 1
 
 
 @pytest.mark.parametrize("budget", [Budget(nodes=3), Budget(work=3), Budget(terms=1)])

@@ -56,8 +56,12 @@ def test_ragged_rows_are_refused():
 
 
 @pytest.mark.parametrize("multiply", [lambda a, b: a @ b, matmul, np.dot])
-def test_matrix_products(multiply):
+@pytest.mark.parametrize("known", [None, 3, 300])
+def test_matrix_products(multiply, known):
+    """Whatever digits of the entries are known beforehand."""
     a, b = exact_matrix(), named_matrix()
+    for x in b.flat if known else ():
+        x.digits(known)
     assert same(multiply(a, b), product(a, b))
     assert same(multiply(b, a), product(b, a))
     assert same(multiply(a, a.T), product(a, a.T))
@@ -70,6 +74,7 @@ def test_a_matrix_product_by_named_rows_and_exact_columns():
     rows = np.array([[sqrt(2), exp(1), pi()], [log(2), sqrt(3), sin(1)]], dtype=object)
     columns = array([["1/2", 0, 1], ["1/3", 0, 0], [-2, 0, 0]])
     assert same(matmul(rows, columns), product(rows, columns))
+    assert same(matmul(columns, rows.T), product(columns, rows.T))
 
 
 def test_a_product_of_rationals_remembers_what_was_recovered():

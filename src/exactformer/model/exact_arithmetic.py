@@ -116,7 +116,9 @@ class ExactArithmetic(Arithmetic):
         return _column(combination([share] * len(row), row) for row in x.tolist())
 
     def center(self, x: Array, mean: Array) -> Array:
-        return _settled(_each(subtract, x, np.broadcast_to(mean, x.shape)))
+        # x − mean as it was computed: where the mean was recovered, its closed form shows a proof more than its value does
+        computed = _each(lambda m: m.origin if type(m) is Exact and m.origin is not None else m, mean)
+        return _settled(_each(subtract, x, np.broadcast_to(computed, x.shape)))
 
     def variance(self, centered: Array) -> Array:
         count = exact(centered.shape[-1])
@@ -220,9 +222,12 @@ def _choose(logits: list[Number]) -> Choice:
             return Choice(None, proved=not logit.undecided, why=logit.why)
     try:
         first, *rest = ranking(logits, 2)
-        ties = tuple(i for i in range(len(logits)) if i != first and compare(logits[i], logits[first]) == 0)
+        if not rest:
+            return Choice(first, True)
+        margin = recover(subtract(logits[first], logits[rest[0]]))
+        ties: tuple[int, ...] = ()
+        if sign(margin) == 0:
+            ties = tuple(i for i in range(len(logits)) if i != first and compare(logits[i], logits[first]) == 0)
     except Undecided as undecided:
         return Choice(None, proved=False, why=str(undecided))
-    runner_up = rest[0] if rest else None
-    margin = None if runner_up is None else recover(subtract(logits[first], logits[runner_up]))
-    return Choice(first, True, ties, runner_up, margin)
+    return Choice(first, True, ties, rest[0], margin)

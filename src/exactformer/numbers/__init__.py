@@ -20,6 +20,6 @@ from exactformer.numbers.parse import exact, from_float
 
 __all__ = [
     "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "compare",
-    "cos", "dot", "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin", "sqrt", "tanh",
-    "total",
+    "cos", "dot", "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin",
+    "sqrt", "tanh", "total",
 ]  # fmt: skip

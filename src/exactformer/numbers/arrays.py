@@ -9,6 +9,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat
 from numpy.typing import NDArray
 
+from exactformer.numbers import enclosure
 from exactformer.numbers.field import ZERO, dot, linear_node
 from exactformer.numbers.number import Exact, Named, Number
 from exactformer.numbers.parse import exact
@@ -43,29 +44,48 @@ def matmul(a: Array, b: Array) -> Array:
     array([[exact('11')]], dtype=object)
     """
     rows, columns = a.tolist(), b.T.tolist()
-    exact_rows = [all(type(x) is Exact for x in row) for row in rows]
-    exact_columns = [all(type(x) is Exact for x in column) for column in columns]
-    if all(exact_rows) and all(exact_columns):
+    rational_rows = all(type(x) is Exact for row in rows for x in row)
+    rational_columns = all(type(x) is Exact for column in columns for x in column)
+    if rational_rows and rational_columns:
         return _rational_product(a, b)
-    prepared = [_prepare(column) if is_exact else None for column, is_exact in zip(columns, exact_columns, strict=True)]
     result = np.empty((len(rows), len(columns)), dtype=object)
-    for i, row in enumerate(rows):
-        all_named = all(type(x) is Named for x in row)
-        for j, column in enumerate(columns):
-            ready = prepared[j]
-            if all_named and ready is not None and len(ready[0]) > 1:
-                places, integers, denominator = ready
-                result[i, j] = linear_node(integers, tuple([row[k] for k in places]), 0, denominator)
-            else:
-                result[i, j] = dot(row, column)
+    if rational_columns:
+        result[:] = _combinations(rows, columns)
+    elif rational_rows:
+        result.T[:] = _combinations(columns, rows)
+    else:
+        result[:] = [[dot(row, column) for column in columns] for row in rows]
+    enclosure.remember_product(rows, columns, result.tolist())
     return result
 
 
-def _prepare(column: list[Exact]) -> tuple[list[int], tuple[int, ...], int]:
-    """The places, integers and common denominator of the entries of a column that are not zero."""
-    places = [k for k, x in enumerate(column) if x.value != 0]
-    denominator = lcm(*(int(column[k].value.q) for k in places))
-    return places, tuple(int(column[k].value * denominator) for k in places), denominator
+def _combinations(rows: list[list[Number]], columns: list[list[Exact]]) -> list[list[Number]]:
+    """Every row with every column, the columns being rational: what `dot` gives, with the columns prepared once."""
+    prepared = [_prepare(column) for column in columns]
+    result = []
+    for row in rows:
+        named = [k for k, x in enumerate(row) if type(x) is Named]
+        if len(named) < len(row) and any(type(x) is not Exact or x.value != 0 for x in row if type(x) is not Named):
+            result.append([dot(row, column) for column in columns])
+        else:
+            result.append([_combination(row, named, *column) for column in prepared])
+    return result
+
+
+def _prepare(column: list[Exact]) -> tuple[list[int], int]:
+    """Integers and a common denominator for the entries of a column."""
+    denominator = lcm(*(int(x.value.q) for x in column))
+    return [int(x.value * denominator) for x in column], denominator
+
+
+def _combination(row: list[Any], named: list[int], integers: list[int], denominator: int) -> Number:
+    """The named entries of a row, whose other entries are zero, with one column."""
+    places = [k for k in named if integers[k]]
+    if not places:
+        return ZERO
+    if len(places) == 1 and integers[places[0]] == denominator:
+        return row[places[0]]  # type: ignore[no-any-return]
+    return linear_node(tuple([integers[k] for k in places]), tuple([row[k] for k in places]), 0, denominator)
 
 
 def _rational_product(a: Array, b: Array) -> Array:

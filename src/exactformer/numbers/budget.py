@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-WORKING_BITS = 192  # the first look at a value: enough for 50 decimals of most results, and hardly dearer than 64 bits
+WORKING_BITS = 256  # the first look at a value: enough for 50 decimals of most results, and hardly dearer than 64 bits
 
 
 @dataclass(frozen=True)
 class Budget:
     """Limits of one query. They are passed along, never held globally.
 
-    >>> Budget(bits=800).ladder
-    (192, 384, 768)
+    >>> Budget(bits=900).ladder
+    (256, 512)
     """
 
-    bits: int = 1536  # the largest working precision of an enclosure
+    bits: int = 2048  # the largest working precision of an enclosure
     nodes: int = 1500  # nodes of the graph that a proof may expand
     terms: int = 2000  # terms of one polynomial in a proof
     generators: int = 40  # independent quantities in a proof

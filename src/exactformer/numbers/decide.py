@@ -7,6 +7,8 @@ of growing precision, and ask algebra once a ball is narrow and still holds the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 from flint import arb, fmpq
@@ -14,15 +16,15 @@ from flint import arb, fmpq
 from exactformer.numbers import display
 from exactformer.numbers.algebra import Stuck, normal_form
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS, Budget
-from exactformer.numbers.enclosure import ball, balls
+from exactformer.numbers.enclosure import ball, integer_multiples
 from exactformer.numbers.errors import Undecided, UndefinedValue
 from exactformer.numbers.field import subtract
 from exactformer.numbers.number import Exact, Named, Number, Undefined
 
 _NARROW = arb(2) ** -60  # a ball this narrow around a simple rational is worth a proof
-_LARGEST_DENOMINATOR = 4096  # of the rationals that are looked for
+# Rationals are looked for whose denominator divides this: prime powers that weights are made of, and the primes up to 127.
+_DENOMINATORS = 2**12 * 3**5 * 5**8 * 7**3 * 11**2 * 13**2 * prod(p for p in range(17, 128) if all(p % d for d in range(2, 12)))
 _CLOSER_BITS = 4 * WORKING_BITS  # the precision at which an equality must still look true before a proof is tried
-_FINE, _HUGE = 60, 1 << 32  # fixed point of the search; a quotient larger than this ends it
 _NEARBY = 4  # how deep the first, cheapest proof looks into the graph
 _MOST_NODES = 20_000  # beyond this, nodes are told apart by identity alone
 
@@ -76,39 +78,17 @@ def recover(x: Number, budget: Budget = DEFAULT) -> Number:
 def recover_all(values: Sequence[Any], budget: Budget = DEFAULT) -> list[Any]:
     """`recover` for each of many values; what is not a number is handed back."""
     open_questions = [x for x in values if type(x) is Named and x.exact is None and not x.settled]
-    for x, b in zip(open_questions, balls(open_questions, WORKING_BITS), strict=True):
+    for x, integer in zip(open_questions, integer_multiples(open_questions, _DENOMINATORS), strict=True):
         x.settled = True
-        guess = _simplest(b)
-        if guess is not None and _near(x, guess) and prove_equal(x, guess, budget):
-            x.exact = Exact(guess, True, x)
+        if integer is not None:
+            guess = fmpq(integer, _DENOMINATORS)
+            if _near(x, guess) and prove_equal(x, guess, budget):
+                x.exact = Exact(guess, True, x)
     return [x if type(x) is not Named or x.exact is None else x.exact for x in values]
 
 
-def _simplest(b: arb) -> fmpq | None:
-    """The rational with a small denominator that a narrow ball holds, if there is one: a continued fraction tells."""
-    if not b.rad() < _NARROW:  # also when it is infinite
-        return None
-    mantissa, exponent = b.mid().man_exp()
-    if exponent > 4096:
-        return None
-    shift = int(exponent) + _FINE
-    n, one = int(mantissa << shift if shift >= 0 else mantissa >> -shift), 1 << _FINE  # the middle as n/one
-    before, q = 0, 1  # denominators of the convergents
-    above, below = one, n % one
-    while below:
-        quotient, rest = divmod(above, below)
-        if quotient > _HUGE:  # the fraction so far is what the ball holds, or nothing is
-            break
-        before, q = q, quotient * q + before
-        if q > _LARGEST_DENOMINATOR:
-            return None
-        above, below = below, rest
-    guess = fmpq((2 * n * q + one) // (2 * one), q)
-    return guess if not (b > guess or b < guess) else None
-
-
 def _near(x: Named, q: fmpq) -> bool:
-    """Is `q` not excluded, by a sign or by a far narrower ball? Balls are cheap, proofs are not: a saturated softmax is within 1e-60 of 0 or 1."""
+    """Is `q` not excluded by a sign or a far narrower ball? Proofs are dear, and a saturated softmax is next to 0 or 1."""
     if x.known * int(q.p) < 0 or (x.known and q == 0):
         return False
     b = ball(x, _CLOSER_BITS)
@@ -119,9 +99,9 @@ def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT) -> bool:
     """True where algebra proves x = q. False says nothing."""
     if x.exact is not None:
         return bool(x.exact.value == q)
-    for opaque in _cuts(x, budget):
+    for opaque, allowed in _cuts(x, budget):
         try:
-            algebra, form = normal_form(x, budget, opaque)
+            algebra, form = normal_form(x, allowed, opaque)
             if algebra.vanishes(form.num * int(q.q) - form.den * int(q.p)):
                 return True
             if not algebra.cut:
@@ -131,19 +111,21 @@ def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT) -> bool:
     return False
 
 
-def _cuts(root: Named, budget: Budget) -> Iterator[Callable[[Named], Any] | None]:
+def _cuts(root: Named, budget: Budget) -> Iterator[tuple[Callable[[Named], Any] | None, Budget]]:
     """Which nodes a proof takes for atoms, the cheapest proof first.
 
-    What lies deep, then what lies behind the nearest landmark on every way down, then behind the second, then nothing.
+    What lies behind the nearest landmarks, told apart by identity and on a small budget; then, with nodes that are built alike
+    taken for the same atom: what lies deep; behind the nearest landmarks; behind the second on every way down; nothing.
     """
+    yield lambda node: id(node) if node.landmark else None, replace(budget, work=budget.work // 40, nodes=budget.nodes // 8)
     names = _structure(root)
     depth = _distances(root, lambda node: 1)
-    yield lambda node: names[id(node)] if depth.get(id(node), _NEARBY) >= _NEARBY else None
+    yield lambda node: names[id(node)] if depth.get(id(node), _NEARBY) >= _NEARBY else None, budget
+    yield lambda node: names[id(node)] if node.landmark else None, budget
     behind = _distances(root, lambda node: int(node.landmark and node is not root))
-    for level in (0, 1):
-        yield lambda node, level=level: names[id(node)] if node.landmark and behind[id(node)] >= level else None  # type: ignore[misc]
+    yield lambda node: names[id(node)] if node.landmark and behind[id(node)] else None, budget
     if len(names) <= budget.nodes:
-        yield None
+        yield None, budget
 
 
 def _structure(root: Named) -> dict[int, Any]:

@@ -79,7 +79,7 @@ def definitions(x: Number) -> Definitions:
         return Definitions(simplified(x), ())
     symbols: dict[int, Symbol] = {}
     where: list[tuple[str, str]] = []
-    for node in _in_order(x):
+    for node in in_order(x):
         if node is not x and _size(node, symbols, _CHUNK) >= _CHUNK:
             if len(where) == _MOST_DEFINITIONS:
                 return Definitions(_shown(x, None, show.text), ())
@@ -97,7 +97,7 @@ def _as_written(x: Number) -> Formula | None:
     return _tree(x, {})
 
 
-def _in_order(root: Named) -> list[Named]:
+def in_order(root: Named) -> list[Named]:
     """The nodes below `root`, each after what it is made of."""
     order: list[Named] = []
     seen: set[int] = set()

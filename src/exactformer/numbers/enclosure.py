@@ -13,13 +13,14 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import flint
-from flint import arb, fmpq
+from flint import arb, arb_mat, fmpq
 
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS
 from exactformer.numbers.errors import Undecided, UndefinedValue
 from exactformer.numbers.number import Exact, Named, Number, Undefined
 
 _LOCK = threading.RLock()
+_NARROW = arb(2) ** -10
 _WIDEST = 2**20  # binary exponents beyond this are not written out as integers
 
 
@@ -54,13 +55,32 @@ def ball(x: Exact | Named, bits: int) -> arb:
     return x.ball
 
 
-def balls(numbers: Sequence[Named], bits: int) -> list[arb]:
-    """Balls around many numbers, the precision set once."""
-    with precision(bits):
+def integer_multiples(numbers: Sequence[Named], factor: int) -> list[Any]:
+    """For each number, the only integer that factor · number can be, or None: a first look, not a proof."""
+    with precision(WORKING_BITS):
         for x in numbers:
-            if x.bits < bits:
-                _evaluate(x, bits)
-    return [x.ball for x in numbers]
+            if x.bits < WORKING_BITS:
+                _evaluate(x, WORKING_BITS)
+    with precision(2 * WORKING_BITS):
+        balls: list[Any] = [x.ball for x in numbers]
+        products = [b * factor for b in balls]
+        return [b.unique_fmpz() if b.rad() < _NARROW else None for b in products]
+
+
+def remember_product(rows: list[list[Any]], columns: list[list[Any]], entries: list[list[Any]]) -> None:
+    """Give the entries of a matrix product their balls at once: one product of ball matrices, far cheaper than node by node."""
+    numbers = [x for row in (*rows, *columns) for x in row]
+    if any(type(x) is not Exact and (type(x) is not Named or x.bits < WORKING_BITS) for x in numbers):
+        return  # something has no ball yet: leave it to be asked for
+    with precision(WORKING_BITS):
+        a = arb_mat(len(rows), len(rows[0]), [_of(x) for row in rows for x in row])
+        b = arb_mat(len(columns), len(columns[0]), [_of(x) for column in columns for x in column])
+        product = (a * b.transpose()).tolist()
+    for balls_row, entry_row in zip(product, entries, strict=True):
+        for value, entry in zip(balls_row, entry_row, strict=True):
+            if type(entry) is Named and entry.bits < WORKING_BITS:
+                entry.ball = value
+                entry.bits = WORKING_BITS
 
 
 def _evaluate(root: Named, bits: int) -> None:
@@ -146,11 +166,17 @@ def enclose(x: Number, bits: int = 64) -> Enclosure:
     if bits < 1:
         raise ValueError(f"an enclosure of {bits} bits: ask for 1 or more")
     _refuse_undefined(x)
+    low, high = _ends(x, bits)
+    return Enclosure(Fraction(*low), Fraction(*high))
+
+
+def _ends(x: Number, bits: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Numerators and denominators of the ends of an enclosure of `bits` good bits."""
     for working in _precisions(bits):
         with precision(working):
             b = ball(x, working)  # type: ignore[arg-type]
             if b.is_finite() and (b.rel_accuracy_bits() > bits or (b.contains(0) and b.rad() < arb(2) ** (-bits - 1))):
-                return Enclosure(_dyadic(b.lower(), x), _dyadic(b.upper(), x))
+                return _dyadic(b.lower(), x), _dyadic(b.upper(), x)
     raise Undecided(f"an enclosure of {display.short(x)} to {bits} bits", working)
 
 
@@ -163,11 +189,11 @@ def _precisions(bits: int) -> Iterator[int]:
     yield cap
 
 
-def _dyadic(end: arb, x: Number) -> Fraction:
+def _dyadic(end: arb, x: Number) -> tuple[int, int]:
     mantissa, exponent = end.man_exp()
     if abs(int(exponent)) > _WIDEST:
         raise Undecided(f"the magnitude of {display.short(x)} as a fraction: it is about 2^{int(exponent)}", flint.ctx.prec)
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return (int(mantissa) << int(exponent), 1) if exponent >= 0 else (int(mantissa), 1 << -int(exponent))
 
 
 def digits(x: Number, n: int = 12) -> str:
@@ -182,7 +208,7 @@ def digits(x: Number, n: int = 12) -> str:
     _refuse_undefined(x)
     value = x.exact if type(x) is Named else x
     if type(value) is Exact:
-        rounded = _rounded(value.fraction, n)
+        rounded = _rounded(int(value.value.p), int(value.value.q), n)
         if rounded is None:
             raise Undecided(f"{n} digits of {display.short(value)}: it is a tie between two decimals", 0)
         return rounded
@@ -192,8 +218,8 @@ def digits(x: Number, n: int = 12) -> str:
     bits = n * 10 // 3 + 8
     cap = bits + DEFAULT.bits
     while True:
-        low, high = enclose(x, bits)
-        a, b = _rounded(low, n), _rounded(high, n)
+        low, high = _ends(x, bits)
+        a, b = _rounded(*low, n), _rounded(*high, n)
         if a is not None and a == b:
             return a
         if bits >= cap:
@@ -208,32 +234,32 @@ def decimal_bounds(x: Number, n: int = 12) -> tuple[str, str]:
     >>> decimal_bounds(exp(1), 6)
     ('2.71828', '2.71829')
     """
-    low, high = enclose(x, n * 10 // 3 + 8)
-    return _outwards(low, n, down=True), _outwards(high, n, down=False)
+    low, high = _ends(x, n * 10 // 3 + 8)
+    return _outwards(*low, n, down=True), _outwards(*high, n, down=False)
 
 
-def _outwards(value: Fraction, n: int, down: bool) -> str:
-    if value == 0:
+def _outwards(above: int, below: int, n: int, down: bool) -> str:
+    """above/below to n significant decimals, rounded down or up."""
+    if above == 0:
         return "0"
-    whole, exponent, rest, _ = _scaled(abs(value), n)
-    if rest and down == (value < 0):
+    whole, exponent, rest, _ = _scaled(abs(above), below, n)
+    if rest and down == (above < 0):
         whole += 1
-    return _decimal(value < 0, whole, exponent, n)
+    return _decimal(above < 0, whole, exponent, n)
 
 
-def _rounded(value: Fraction, n: int) -> str | None:
-    """`value` to n significant decimals, None on a tie."""
-    if value == 0:
+def _rounded(above: int, below: int, n: int) -> str | None:
+    """above/below to n significant decimals, rounded to nearest; None on a tie."""
+    if above == 0:
         return "0"
-    whole, exponent, rest, unit = _scaled(abs(value), n)
+    whole, exponent, rest, unit = _scaled(abs(above), below, n)
     if 2 * rest == unit:
         return None
-    return _decimal(value < 0, whole + (2 * rest > unit), exponent, n)
+    return _decimal(above < 0, whole + (2 * rest > unit), exponent, n)
 
 
-def _scaled(value: Fraction, n: int) -> tuple[int, int, int, int]:
-    """whole, exponent, rest, unit: value = (whole + rest/unit) · 10^(exponent + 1 - n), where `whole` has n digits."""
-    above, below = value.numerator, value.denominator
+def _scaled(above: int, below: int, n: int) -> tuple[int, int, int, int]:
+    """whole, exponent, rest, unit: above/below = (whole + rest/unit) · 10^(exponent + 1 - n), where `whole` has n digits."""
     exponent = ((above.bit_length() - below.bit_length()) * 1233) >> 12  # of the first digit; log10(2) ≈ 1233/4096
     while True:
         shift = n - 1 - exponent
