@@ -21,6 +21,7 @@ from exactformer.numbers import (
     argmax,
     compare,
     cos,
+    dot,
     erfc,
     exact,
     exp,
@@ -32,6 +33,7 @@ from exactformer.numbers import (
     sin,
     sqrt,
     tanh,
+    total,
 )
 
 
@@ -54,6 +56,17 @@ def test_sign(x):
 def test_signs_of_deep_forms():
     for x in samples(200, depth=6, seed=10):
         assert x.number.sign() == x.sign
+
+
+@relaxed
+@given(st.lists(twins, min_size=2, max_size=5), st.integers(-3, 3))
+def test_the_sign_of_a_sum_and_of_a_sum_of_products_in_one_node(xs, constant):
+    numbers, values = [x.number for x in xs], [x.value for x in xs]
+    with undecided_only_if(expected_sign(constant + sum(values)) == 0):
+        assert total([exact(constant), *numbers]).sign() == expected_sign(constant + sum(values))
+    paired = sum(a * b for a, b in zip(values, reversed(values), strict=True))
+    with undecided_only_if(expected_sign(paired) == 0):
+        assert dot(numbers, numbers[::-1]).sign() == expected_sign(paired)
 
 
 @relaxed

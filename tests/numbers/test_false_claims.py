@@ -9,7 +9,7 @@ import pytest
 from flint import fmpq
 from twins import as_fraction, mp, samples
 
-from exactformer.numbers import Exact, Named, cos, erf, exact, exp, log, pi, sin, sqrt, tanh
+from exactformer.numbers import Exact, Named, cos, dot, erf, exact, exp, log, pi, sin, sqrt, tanh
 from exactformer.numbers.decide import prove_equal
 from exactformer.numbers.field import subtract
 
@@ -124,6 +124,47 @@ def test_an_identity_that_is_off_by_a_hair_is_refuted(identity):
         for hair in (exact("1e-40"), exact("-1e-100")):
             left, right = IDENTITIES_GONE_WRONG[identity](x, hair)
             assert refuted(left, right)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 2), (2, 3), (3, 5), (5, 7)])
+def test_the_conjugate_of_an_identity_is_no_identity(a, b):
+    """√(a+b+2√(ab)) = √a+√b is proved by squaring both sides, and squares forget a sign."""
+    left = sqrt(a + b + 2 * sqrt(a * b))
+    for first, second in ((-1, -1), (-1, 1), (1, -1)):
+        assert refuted(left, first * sqrt(a) + second * sqrt(b))
+    assert refuted(sqrt(a + b - 2 * sqrt(a * b)), sqrt(a) - sqrt(b))
+
+
+ALIKE = {
+    "a constant": (pi() + 1, pi() + 2),
+    "a coefficient": (2 * pi() + exp(1), 3 * pi() + exp(1)),
+    "the order of coefficients": (2 * pi() + exp(1), pi() + 2 * exp(1)),
+    "a denominator": (pi() / 3, pi() / 5),
+    "a rational argument": (sin(2), sin(3)),
+    "a function": (sin(2), cos(2)),
+    "an exponent": (pi() ** 2, pi() ** 3),
+    "the degree of a root": (exact(2) ** Fraction(1, 3), exact(2) ** Fraction(1, 5)),
+    "what is divided by what": (pi() / exp(1), exp(1) / pi()),
+    "what is multiplied with what": (dot([pi(), exp(1)], [sqrt(2), log(2)]), dot([pi(), exp(1)], [log(2), sqrt(2)])),
+    "a hair": (pi() + exp(-100), pi()),
+}
+
+
+@pytest.mark.parametrize("difference", ALIKE)
+def test_a_difference_deep_down_is_not_overlooked(difference):
+    """Two towers that are built alike but for their ground; a proof looks at the top of them first."""
+    left, right = ALIKE[difference]
+    for function in (
+        sin,
+        lambda x: sqrt(2 + x),
+        lambda x: x + pi() / 9,
+        lambda x: exp(x) / 9,
+        lambda x: 1 / (3 + x * x),
+        tanh,
+        cos,
+    ):
+        left, right = function(left), function(right)
+        assert refuted(left, right)
 
 
 NEAR_MISSES: list[tuple[str, Named, object]] = [

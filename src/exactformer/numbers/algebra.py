@@ -138,15 +138,15 @@ class Algebra:
             if id(node) in self.memo:
                 stack.pop()
                 continue
-            if node.exact is not None:
+            name = None if node is root or self.opaque is None else self.opaque(node)
+            if node.exact is not None and (self.opaque is None or name is not None):
+                # Among atoms, how a value was computed shows more than what it is: with x + y = 1 known, x − 1/2 hides x − y.
                 self.memo[id(node)] = self.constant(node.exact.value)
                 continue
-            if node is not root and self.opaque is not None:
-                name = self.opaque(node)
-                if name is not None:
-                    self.cut = True
-                    self.memo[id(node)] = self.variable(("atom", name), Generator("atom", node))
-                    continue
+            if name is not None:
+                self.cut = True
+                self.memo[id(node)] = self.variable(("atom", name), Generator("atom", node))
+                continue
             missing = [arg for arg in node.args if type(arg) is Named and id(arg) not in self.memo]
             if missing:
                 stack.extend(missing)
