@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import flint
@@ -26,9 +27,11 @@ DIGITS = [5, 40, 300, 17, 120, 1000, 60, 700]
 
 @pytest.fixture(autouse=True)
 def _precision_is_left_as_it_was():
-    before = flint.ctx.prec
+    before, interval = flint.ctx.prec, sys.getswitchinterval()
     flint.ctx.prec = 77
+    sys.setswitchinterval(1e-6)  # threads take turns as often as they can
     yield
+    sys.setswitchinterval(interval)
     after, flint.ctx.prec = flint.ctx.prec, before
     assert after == 77
 

@@ -1,0 +1,133 @@
+"""The command line as a user meets it: output, exit status, one line for what is wrong, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
+
+
+def run(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*EXACTFORMER, *args], capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_trace_alone_traces_the_capstone() -> None:
+    done = run("trace")
+    assert done.returncode == 0
+    assert done.stdout.startswith("The whole transformer, by hand")
+    assert done.stdout.rstrip().endswith("a b  →  a a")
+    assert done.stderr == ""
+
+
+def test_a_proved_undefined_is_an_answer() -> None:
+    done = run("trace", "--tokens", "c b")
+    assert done.returncode == 0
+    assert "the variance is 0" in done.stdout
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json", "html"])
+def test_formats_to_the_screen_and_to_a_file(form: str, tmp_path: Path) -> None:
+    target = tmp_path / "pass.out"
+    shown = run("trace", "capstone", "--format", form, "--digits", "20")
+    written = run("trace", "capstone", "--format", form, "--digits", "20", "-o", str(target))
+    assert (shown.returncode, written.returncode, written.stdout) == (0, 0, "")
+    assert target.read_text(encoding="utf-8") == shown.stdout
+    assert os.listdir(tmp_path) == ["pass.out"]
+    if form == "json":
+        json.loads(shown.stdout)
+
+
+def test_float_arithmetics() -> None:
+    assert "in float64, not proved" in run("trace", "--arithmetic", "float64").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["trace", "--tokens", "a b c"], "position 2: the token 'c' has no position"),
+        (["trace", "--tokens", "a d"], "the token 'd' is not in the vocabulary (a, b, c)"),
+        (["trace", "--tokens", ""], "the input is empty"),
+        (["trace", "no-such-file.toml"], "no-such-file.toml: there is no such file"),
+        (["trace", "--digits", "0"], "--digits"),
+        (["trace", "--digits", "many"], "--digits"),
+        (["trace", "--arithmetic", "float16"], "float16"),
+        (["trace", "--format", "pdf"], "pdf"),
+        (["trace", "-o", "no/such/folder/x"], "no/such/folder/x: there is no such folder"),
+        (["trace", "--no-such-option"], "--no-such-option"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_bad_usage_is_one_line_and_status_2(args: list[str], problem: str) -> None:
+    done = run(*args)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert done.stderr.startswith("exactformer: ")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_failed_run_leaves_an_older_file_alone(tmp_path: Path) -> None:
+    target = tmp_path / "pass.txt"
+    target.write_text("old")
+    assert run("trace", "--tokens", "a d", "-o", str(target)).returncode == 2
+    assert target.read_text() == "old"
+
+
+def test_examples_lists_what_is_built_in() -> None:
+    done = run("examples")
+    assert done.returncode == 0
+    assert "capstone" in done.stdout
+
+
+def test_help_and_import_load_nothing_heavy() -> None:
+    code = "import sys, exactformer, exactformer.cli; print([m for m in ('numpy', 'flint') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert run("--help").returncode == 0
+    assert run().returncode == 0
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    pipe = subprocess.Popen([*EXACTFORMER, "trace"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert pipe.stdout is not None
+    assert pipe.stderr is not None
+    pipe.stdout.close()
+    assert pipe.stderr.read() == b""
+
+
+def test_undecided_is_status_3(tmp_path: Path) -> None:
+    """log and exp cannot hide this: ReLU of 1 − softmax weight that is e^(−10^7) away from 1."""
+    sheet = tmp_path / "tower.toml"
+    sheet.write_text(
+        """
+title = "A difference beyond every budget"
+[model]
+vocabulary = ["a", "b"]
+dim = 2
+blocks = 1
+norm = "none"
+mask = "causal"
+scale = "none"
+positions = "none"
+mlp = 1
+activation = "relu"
+unembedding = "tied"
+[weights]
+W_E = [[10000, 0], [0, 1]]
+[[weights.blocks]]
+attn = { W_Q = [[0, 0], [10000, 10000]], W_K = "identity", W_V = "identity" }
+mlp = { W_in = [[1], [0]], W_out = [[1, 1]], b_in = [-10000] }
+[input]
+tokens = "a b"
+"""
+    )
+    done = run("trace", str(sheet))
+    assert done.returncode == 3
+    assert "undecided" in done.stdout
+    assert done.stderr.startswith("exactformer: position 1: undecided: the sign of")
