@@ -64,12 +64,15 @@ def _section(section: Section, trace: Trace, paint: Paint, width: int) -> list[s
 def _line(line: Line, paint: Paint, width: int) -> list[str]:
     """Name, formula, value; a value that is too wide stands below its name."""
     formula = line.step.formula if line.head in (None, 0) else ""
-    head = f"  {line.name:<{_LABEL}} {paint(f'{formula:<{_FORMULA}}', 'dim')} "
+    name, padding = f"  {line.name:<{_LABEL}} ", " " * (_FORMULA - len(formula) + 1)
     beside, below = " " * (_LABEL + _FORMULA + 4), " " * 8
     if all(len(beside) + 2 + len(line.joined(texts)) <= width for _, texts in line.variants()):
         rows = [_row(line, *variant, width, paint)[0] for variant in line.variants()]
-        return [head + rows[0], *(beside + row for row in rows[1:])]
-    return [head.rstrip(), *(below + piece for variant in line.variants() for piece in _row(line, *variant, width - 8, paint))]
+        return [name + paint(formula, "dim") + padding + rows[0], *(beside + row for row in rows[1:])]
+    return [
+        name + paint(formula, "dim"),
+        *(below + piece for variant in line.variants() for piece in _row(line, *variant, width - 8, paint)),
+    ]
 
 
 def _row(line: Line, mark: str, texts: list[str], width: int, paint: Paint) -> list[str]:
