@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from exactformer.progress import Progress
+
 FORMATS = ("text", "markdown", "latex", "json", "html")
 DONE, BAD_INPUT, UNDECIDED = 0, 2, 3
 _MOST_DIGITS = 1000
@@ -40,7 +42,8 @@ def trace(
     """Trace a forward pass line by line: a built-in example (the capstone alone) or your own worksheet."""
     from exactformer.worksheets import load
 
-    result = load(source).trace(tokens, arithmetic, stop_at_named)
+    with Progress() as progress:
+        result = load(source).trace(tokens, arithmetic, stop_at_named, progress)
     _emit(_render(result, form, digits, to_terminal=output is None), output)
     if arithmetic == "exact" and not result.decided:
         for out in result.output:

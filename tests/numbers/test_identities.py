@@ -42,7 +42,18 @@ def test_exp_of_a_multiple(a, n):
 def test_log_of_a_product(a, b):
     assert proved(log(a * b), log(a) + log(b))
     assert proved(log(a / b), log(a) - log(b))
+
+
+@pytest.mark.parametrize("a", [*POSITIVE, sqrt(2), exp(-1), pi(), 1 + pi(), exp(2) + 1])
+@pytest.mark.parametrize("b", [exact(5), log(3)])
+def test_log_of_powers(a, b):
     assert proved(log(a**3 * sqrt(b)), 3 * log(a) + log(b) / 2)
+    assert proved(log(a**-2), -2 * log(a))
+
+
+@pytest.mark.xfail(strict=True, reason="(1+√3)³ is expanded and folded to 10+6·√3, and its factors are no longer seen")
+def test_log_of_a_power_of_a_sum_with_a_root():
+    assert proved(log((1 + sqrt(3)) ** 3), 3 * log(1 + sqrt(3)))
 
 
 @pytest.mark.parametrize("x", ARGUMENTS)

@@ -20,7 +20,8 @@ from exactformer.numbers.number import Exact, Named, Number, Undefined
 _LONGEST = 160  # nodes of a formula that is shown whole
 _CHUNK = 24  # nodes of a formula in a list of definitions
 _MOST_DEFINITIONS = 40
-_BUDGET = Budget(nodes=_LONGEST, terms=200, generators=14, work=20_000)
+_MOST_TERMS = 3  # of a sum that is also tried term by term
+_BUDGET = Budget(nodes=_LONGEST, terms=200, generators=14, work=10_000)
 
 
 class Definitions(NamedTuple):
@@ -180,7 +181,7 @@ def _simplest(x: Number) -> Formula | None:
 
 def _term_by_term(x: Named) -> Formula | None:
     """A sum whose terms are simplified one by one, not put over one denominator."""
-    if x.op != "lin":
+    if x.op != "lin" or len(x.args) > _MOST_TERMS:
         return None
     args = [_one_fraction(arg) or _as_written(arg) for arg in x.args if type(arg) is Named]
     return _operation(x, args)  # type: ignore[arg-type]

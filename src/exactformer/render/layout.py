@@ -28,7 +28,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        return self.step.name if self.head is None else f"{self.step.name} head {self.head}"
+        return self.step.name if self.head is None else f"{self.step.name}[{self.head}]"
 
     @property
     def has_named(self) -> bool:
@@ -44,7 +44,7 @@ class Line:
         yield "~" if self.has_named else "", [cell.marked for cell in self.cells]
         if any(cell.written not in ("", cell.text) for cell in self.cells):
             yield "=", [cell.written or cell.text for cell in self.cells]
-        if self.has_named:
+        if any(cell.digits and not cell.too_long for cell in self.cells):
             yield "≈", [cell.digits or cell.text for cell in self.cells]
 
     def labelled(self, texts: list[str]) -> list[str]:

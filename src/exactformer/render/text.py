@@ -69,10 +69,8 @@ def _line(line: Line, paint: Paint, width: int) -> list[str]:
     if all(len(beside) + 2 + len(line.joined(texts)) <= width for _, texts in line.variants()):
         rows = [_row(line, *variant, width, paint)[0] for variant in line.variants()]
         return [name + paint(formula, "dim") + padding + rows[0], *(beside + row for row in rows[1:])]
-    return [
-        name + paint(formula, "dim"),
-        *(below + piece for variant in line.variants() for piece in _row(line, *variant, width - 8, paint)),
-    ]
+    rows = [piece for variant in line.variants() for piece in _row(line, *variant, width - len(below), paint)]
+    return [name + paint(formula, "dim") if formula else name.rstrip(), *(below + row for row in rows)]
 
 
 def _row(line: Line, mark: str, texts: list[str], width: int, paint: Paint) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exactformer.model.exact_arithmetic import MASKED
-from exactformer.numbers import Exact, Named, Undecided, Undefined
+from exactformer.numbers import Exact, Named, Number, Undecided, Undefined
 
 _LONGEST = 60  # characters of a closed form that stands in a line
 
@@ -15,9 +15,9 @@ _LONGEST = 60  # characters of a closed form that stands in a line
 class Shown:
     """status: exact, named, masked, undefined, float or token. `digits` and `written` are there for named numbers."""
 
+    value: Any
     status: str
     text: str
-    latex: str
     written: str = ""
     digits: str = ""
     recovered: bool = False
@@ -31,6 +31,19 @@ class Shown:
     def marked(self) -> str:
         return f"{self.text}*" if self.recovered else self.text
 
+    @property
+    def too_long(self) -> bool:
+        """Is the closed form too long to stand in a line, so that digits stand for it?"""
+        return self.text.startswith("≈")
+
+    @property
+    def latex(self) -> str:
+        if self.too_long:
+            return rf"\approx {self.digits}"
+        if isinstance(self.value, Number):
+            return self.value.latex
+        return r"-\infty" if self.status == "masked" else rf"\text{{{self.text}}}"
+
 
 def show(value: Any, digits: int = 12) -> Shown:
     """
@@ -39,16 +52,16 @@ def show(value: Any, digits: int = 12) -> Shown:
     ('1/2', '0.268941421370')
     """
     if value is MASKED:
-        return Shown("masked", "-inf", r"-\infty")
+        return Shown(value, "masked", "-inf")
     if isinstance(value, Exact):
         written = "" if value.origin is None else _short(value.written)
-        return Shown("exact", str(value), value.latex, written, recovered=value.recovered)
+        return Shown(value, "exact", str(value), written, recovered=value.recovered)
     if isinstance(value, Named):
         return _named(value, digits)
     if value is None or isinstance(value, str):  # a token, or none
-        return Shown("token", value or "none", rf"\text{{{value or 'none'}}}")
+        return Shown(value, "token", value or "none")
     if isinstance(value, Undefined):
-        return Shown("undefined", "undefined", r"\text{undefined}", why=value.why)
+        return Shown(value, "undefined", "undefined", why=value.why)
     return _float(value)
 
 
@@ -57,10 +70,8 @@ def _named(value: Named, digits: int) -> Shown:
         proved = value.digits(digits)
     except Undecided as undecided:
         proved = f"({undecided})"
-    text = str(value)
-    if not _short(text):
-        return Shown("named", f"≈ {proved}", rf"\approx {proved}", digits=proved)
-    return Shown("named", text, value.latex, _short(value.written), proved)
+    text = _short(str(value))
+    return Shown(value, "named", text or f"≈ {proved}", _short(value.written) if text else "", proved)
 
 
 def _short(text: str) -> str:
@@ -70,7 +81,7 @@ def _short(text: str) -> str:
 
 def _float(value: Any) -> Shown:
     if value != value:
-        return Shown("undefined", "nan", r"\text{nan}", why="not a number")
+        return Shown(value, "undefined", "nan", why="not a number")
     if value in (float("inf"), float("-inf")):
-        return Shown("masked", "-inf", r"-\infty") if value < 0 else Shown("undefined", "inf", r"\infty", why="overflow")
-    return Shown("float", str(value), str(value))
+        return Shown(value, "masked", "-inf") if value < 0 else Shown(value, "undefined", "inf", why="overflow")
+    return Shown(value, "float", str(value))

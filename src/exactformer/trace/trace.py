@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,14 +113,19 @@ def trace(
     arithmetic_name: str = "exact",
     title: str = "",
     stop_at_named: bool = False,
+    progress: Callable[[str], None] = lambda step: None,
 ) -> Trace:
-    """Run a pass and keep every step. With `stop_at_named`, a position ends at its first named step."""
+    """Run a pass and keep every step. With `stop_at_named`, a position ends at its first named step.
+
+    `progress` is told the name of each step once it is done.
+    """
     words = tuple(tokens.split()) if isinstance(tokens, str) else tuple(tokens)
     ids = model.ids(words)
     ops = arithmetic(arithmetic_name)
     steps: list[Step] = []
 
     def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[str, ...] = ()) -> Any:
+        progress(name)
         steps.append(Step(name, op, *describe(op, reads, model.config), reads, value, remarks))
         return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -25,9 +26,15 @@ class Worksheet:
     title: str
     about: str
 
-    def trace(self, tokens: str | tuple[str, ...] | None = None, arithmetic: str = "exact", stop_at_named: bool = False) -> Trace:
+    def trace(
+        self,
+        tokens: str | tuple[str, ...] | None = None,
+        arithmetic: str = "exact",
+        stop_at_named: bool = False,
+        progress: Callable[[str], None] = lambda step: None,
+    ) -> Trace:
         given = self.tokens if tokens is None else tokens
-        return trace(self.model, given, arithmetic, self.title, stop_at_named)
+        return trace(self.model, given, arithmetic, self.title, stop_at_named, progress)
 
 
 def load(source: str | os.PathLike[str]) -> Worksheet:
