@@ -11,7 +11,7 @@ from exactformer.trace import Trace
 Paint = Callable[[str, str], str]  # text and status in, text out
 
 _CODES = {"exact": "", "named": "36", "recovered": "32", "masked": "90", "undefined": "31", "float": "", "dim": "90", "strong": "1"}
-_LABEL, _FORMULA = 22, 38  # columns of names and formulas
+_LABEL, _FORMULA = 24, 38  # columns of names and formulas
 _LEGEND = (
     ("exact", "3/2", "exact"),
     ("recovered", "1*", "recovered (exact again, proved)"),

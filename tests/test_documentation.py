@@ -1,0 +1,57 @@
+"""Every command in the documentation works as printed, and every worksheet in it can be traced."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import exactformer as xf
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+
+
+def blocks(kind: str) -> list[tuple[str, str]]:
+    return [(name, found) for name, text in TEXTS.items() for found in re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)]
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    program, *args = shlex.split(command)
+    assert program == "exactformer"
+    main = [sys.executable, "-c", "from exactformer.cli import main; main()"]
+    return subprocess.run([*main, *args], capture_output=True, text=True, timeout=60, check=False, cwd=folder)
+
+
+@pytest.mark.parametrize(("page", "block"), blocks("console"))
+def test_console_blocks_print_what_they_show(page: str, block: str, tmp_path: Path) -> None:
+    command, *expected = block.removeprefix("$ ").rstrip("\n").split("\n")
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stderr
+    pattern = ".*?".join(re.escape(part) for part in ("\n" + "\n".join(expected) + "\n").split("\n...\n"))
+    assert re.search(pattern, "\n" + done.stdout, re.DOTALL), page
+
+
+@pytest.mark.parametrize(("page", "sheet"), blocks("toml"))
+def test_worksheets_in_the_documentation_work(page: str, sheet: str) -> None:
+    assert xf.loads(sheet, page).trace().decided
+
+
+def test_indented_commands_work(tmp_path: Path) -> None:
+    tutorial = blocks("toml")[-1][1]
+    (tmp_path / "mine.toml").write_text(tutorial, encoding="utf-8")
+    commands = {line.strip() for text in TEXTS.values() for line in text.splitlines() if line.startswith("    exactformer ")}
+    assert len(commands) >= 5
+    for command in sorted(commands):
+        assert run(command, tmp_path).returncode == 0, command
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(((?!http)[^)#]+)\)", TEXTS[page.name]):
+            assert (page.parent / target).exists(), (page.name, target)
