@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from exactformer.numbers import sin
+
 EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
 
 
@@ -102,32 +104,33 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 def test_undecided_is_status_3(tmp_path: Path) -> None:
-    """log and exp cannot hide this: ReLU of 1 − softmax weight that is e^(−10^7) away from 1."""
-    sheet = tmp_path / "tower.toml"
+    """ReLU of sin 1 minus its first 700 decimals: the sign lies beyond every budget, and the trace is shown all the same."""
+    sheet = tmp_path / "close.toml"
     sheet.write_text(
-        """
+        f"""
 title = "A difference beyond every budget"
 [model]
-vocabulary = ["a", "b"]
+vocabulary = ["a"]
 dim = 2
 blocks = 1
 norm = "none"
 mask = "causal"
 scale = "none"
-positions = "none"
+positions = "sinusoidal"
 mlp = 1
 activation = "relu"
 unembedding = "tied"
 [weights]
-W_E = [[10000, 0], [0, 1]]
+W_E = [[0, 0]]
 [[weights.blocks]]
-attn = { W_Q = [[0, 0], [10000, 10000]], W_K = "identity", W_V = "identity" }
-mlp = { W_in = [[1], [0]], W_out = [[1, 1]], b_in = [-10000] }
+attn = {{ W_Q = "0 identity", W_K = "0 identity", W_V = "0 identity" }}
+mlp = {{ W_in = [[1], [0]], W_out = [[1, 1]], b_in = [-{sin(1).digits(700)}] }}
 [input]
-tokens = "a b"
+tokens = "a a"
 """
     )
     done = run("trace", str(sheet))
     assert done.returncode == 3
-    assert "undecided" in done.stdout
+    assert "undecided: the sign of" in done.stdout
     assert done.stderr.startswith("exactformer: position 1: undecided: the sign of")
+    assert done.stderr.count("\n") == 1

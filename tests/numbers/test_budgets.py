@@ -122,7 +122,7 @@ def test_a_rational_power_that_would_fill_memory_is_refused(power):
 
 
 def test_a_budget_bounds_the_bits_of_a_question():
-    x = sqrt(2) + exp(-1000)
+    x = sqrt(2) + sin(1 + exact("1e-200")) - sin(1)
     with pytest.raises(Undecided) as answer:
         compare(x, sqrt(2), Budget(bits=500))
     assert answer.value.bits == Budget(bits=500).ladder[-1] <= 500
@@ -177,10 +177,6 @@ print("done")
     assert told.split("\n") == ["1", "False", "0.0054766", "≈ 0.00547662392415", "done", ""]
 
 
-GROWING = "coefficients of a proof may double at every step: terms are counted, their size is not"
-
-
-@pytest.mark.xfail(strict=True, raises=subprocess.TimeoutExpired, reason=GROWING)
 @pytest.mark.parametrize("question", ["x == y", "str(x)", "tanh(1 / x)"])
 def test_questions_about_repeated_squares_end(question):
     ends(f"""
@@ -190,7 +186,6 @@ answer(lambda: {question})
 """, seconds=3)  # fmt: skip
 
 
-@pytest.mark.xfail(strict=True, reason="a power of one term is computed out whatever its exponent, and ends the process")
 def test_a_huge_power_of_a_product_is_shown():
     assert "^1000000000000" in ends("answer(lambda: str((2 * exp(1)) ** 10**12))")
 
@@ -203,26 +198,22 @@ answer(x.sign)
 """, seconds=4)  # fmt: skip
 
 
-@pytest.mark.xfail(strict=True, reason="the search for a rational multiple hands balls of any exponent on, and ends the process")
 @pytest.mark.parametrize("number", ["exp(-exp(100))", "1 / exp(exact(10) ** 20)", "2 * exp(-(10**20))"])
 def test_a_number_next_to_zero_beyond_all_measure_is_built(number):
     assert ends(f"answer(({number}).sign)") == "1\n"
 
 
-@pytest.mark.xfail(strict=True, raises=OverflowError, reason="balls take roots whose degree fits 64 bits")
 def test_a_root_of_a_degree_beyond_64_bits_is_answered_or_undecided():
     with suppress(Undecided, ValueError):
         assert (exact(3) ** Fraction(1, 2**70)).sign() == 1
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="Python does not turn integers of more than 4,300 digits into text")
 @pytest.mark.parametrize("x", [exact("1e5000"), exact("1e-5000"), exact(2) ** 20_000])
 def test_a_long_rational_is_shown(x):
     for question in (str, repr):
         assert len(question(x)) > 0
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="Python does not turn integers of more than 4,300 digits into text")
 def test_a_short_form_is_not_lost_to_long_coefficients():
     x = (1 + exact("1e80") * sqrt(2)) ** 64
     assert len(str(x)) < 100

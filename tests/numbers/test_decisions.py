@@ -156,14 +156,13 @@ def test_the_largest_of_nothing_is_refused():
 
 
 # -- what cannot be decided
-HAIR = exp(-1000)
+HAIR = sin(1 + exact("1e-300")) - sin(1)  # algebra does not see through it: only precision does
 FIRST_LOOK = Budget(bits=192)
 
 
 @pytest.mark.parametrize(
     "question",
     [
-        lambda: sign((1 + HAIR) - 1 - HAIR / 2, FIRST_LOOK),
         lambda: compare(sqrt(2) + HAIR, sqrt(2), FIRST_LOOK),
         lambda: argmax([sqrt(2), sqrt(2) + HAIR], FIRST_LOOK),
         lambda: ranking([sqrt(2), sqrt(2) + HAIR], None, FIRST_LOOK),
@@ -198,7 +197,6 @@ def test_a_question_about_no_value_is_refused():
             question()
 
 
-@pytest.mark.xfail(strict=True, reason="a number is taken to equal itself before it is asked whether it exists")
 def test_one_undefined_value_twice_has_no_largest():
     u = Undefined("variance 0")
     with pytest.raises(UndefinedValue):

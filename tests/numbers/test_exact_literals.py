@@ -96,7 +96,7 @@ def test_from_float_refuses_what_is_not_finite(kind, name):
 @pytest.mark.parametrize("name", NOT_FINITE)
 def test_no_operator_takes_what_is_not_finite(kind, name):
     for question in (lambda x, v: x + v, lambda x, v: v * x, lambda x, v: x == v, lambda x, v: x < v):
-        with pytest.raises(TypeError, match="from_float"):
+        with pytest.raises((TypeError, ValueError), match=r"not taken|not a number"):
             question(sqrt(2), kind(name))
 
 

@@ -107,16 +107,7 @@ IDENTITIES_GONE_WRONG = {
 }
 
 
-LARGE = pytest.mark.xfail(
-    strict=True,
-    raises=OverflowError,
-    reason="polynomials with coefficients beyond 2^31 are factored by a routine that may overflow",
-)
-
-
-@pytest.mark.parametrize(
-    "identity", [pytest.param(name, marks=LARGE) if name == "√ of a square" else name for name in IDENTITIES_GONE_WRONG]
-)
+@pytest.mark.parametrize("identity", IDENTITIES_GONE_WRONG)
 def test_an_identity_that_is_off_by_a_hair_is_refuted(identity):
     arguments = [x.number for x in samples(60, depth=2, seed=22) if 0 < abs(x.value) < 20][:25]
     assert len(arguments) == 25

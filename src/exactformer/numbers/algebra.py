@@ -26,9 +26,10 @@ from exactformer.numbers.field import factors
 from exactformer.numbers.number import Exact, Named
 
 Polynomial = Any  # flint.fmpz_mpoly
-_SIGN_BITS = (192, 768)
+_SIGN_BITS = (256, 1024)
 _GCD_TERMS, _GCD_DEGREE = 80, 80  # polynomials beyond this are not searched for common factors
 _FACTOR_TERMS, _FACTOR_DEGREE = 40, 40
+_LONGEST_COEFFICIENT = 10_000  # bits
 _CALL, _PYTHON = 20, 20  # what a call, and a term handled in Python, cost in term products of the library
 _SIZES = (6, 14, 40)  # numbers of generators, tried in turn
 
@@ -79,16 +80,17 @@ class Generator(NamedTuple):
 def normal_form(root: Named, budget: Budget, opaque: Callable[[Named], Any] | None = None) -> tuple[Algebra, Ratio]:
     """The normal form of `root`. Where `opaque(node)` is not None, the node is an atom, the same for equal answers."""
     finer: dict[Any, int] = {("exp", 0): _exponent_denominator(root, opaque, budget)}
+    sizes = [size for size in _SIZES if size <= budget.generators] or [max(1, budget.generators)]
     size, meter = 0, Meter(budget.work)
     for _ in range(24):
-        algebra = Algebra(budget, opaque, finer, _SIZES[size], meter)
+        algebra = Algebra(budget, opaque, finer, sizes[size], meter)
         try:
             return algebra, algebra.form(root)
         except _Finer as request:
             finer[request.key] = lcm(finer.get(request.key, 1), request.degree)
         except _Full:
             size += 1
-            if size == len(_SIZES) or _SIZES[size] > budget.generators:
+            if size == len(sizes):
                 raise Stuck("too many generators") from None
     raise Stuck("too many refinements")
 
@@ -196,6 +198,8 @@ class Algebra:
         product = a * b
         if len(product) > self.budget.terms:
             raise Stuck("too many terms")
+        if product != 0 and product.leading_coefficient().height_bits() > _LONGEST_COEFFICIENT:
+            raise Stuck("too long coefficients")
         return product
 
     def multiply(self, a: Ratio, b: Ratio) -> Ratio:
@@ -266,7 +270,7 @@ class Algebra:
 
     def _integer_power(self, p: Polynomial, n: int) -> Polynomial:
         if len(p) <= 1:
-            if n > 10_000 and p.total_degree() == 0:
+            if p != 0 and (n > 10**6 or n * p.leading_coefficient().height_bits() > _LONGEST_COEFFICIENT + n):
                 raise Stuck("a large power")
             return p**n
         if n > 64:
@@ -287,6 +291,8 @@ class Algebra:
         return Ratio(self.variables[self.index[key]], self.one)
 
     def exp(self, a: Ratio) -> Ratio:
+        """e^a over the basis of exponents; e^(c·log p) is p^c."""
+        powers, a = self._split_logarithms(a)
         coordinates = self._coordinates(a)
         if coordinates is None:
             self.exponents.append((a, -1))
@@ -302,7 +308,21 @@ class Algebra:
             base = self.variable(("exp", j), Generator("exp", basis, degree)).num
             n = int(c * degree)
             num, den = (num * base**n, den) if n > 0 else (num, den * base**-n)
-        return Ratio(num, den)
+        for power in powers:
+            num, den = self.times(num, power.num), self.times(den, power.den)
+        return self.reduce(num, den) if powers else Ratio(num, den)
+
+    def _split_logarithms(self, a: Ratio) -> tuple[list[Ratio], Ratio]:
+        """The powers p^c for the terms c·log p of an exponent, c rational, and the rest of it."""
+        powers, rest, degrees = [], a.num, a.num.degrees()
+        for i, generator in enumerate(self.meaning):
+            if generator.kind == "log" and degrees[i] == 1:
+                c = a.num.derivative(i)  # a = (c·log p + …) / den
+                scaled, den = c * a.den.leading_coefficient(), a.den * c.leading_coefficient()
+                if scaled == den:
+                    powers.append(self._factor_power(generator.inside, fmpq(c.leading_coefficient(), a.den.leading_coefficient())))
+                    rest = rest - c * self.variables[i]
+        return powers, self.reduce(rest, a.den) if powers else a
 
     def _coordinates(self, a: Ratio) -> list[fmpq] | None:
         """`a` as a rational combination of the basis of exponents, or None."""
@@ -339,7 +359,7 @@ class Algebra:
         j = self._as_variable(base)
         if j is not None and self.meaning[j].kind == "exp":
             if r.q != 1:
-                raise _Finer(next(key for key, i in self.index.items() if i == j), int(r.q))
+                raise _Finer(next(key for key, i in self.index.items() if i == j), self.meaning[j].degree * int(r.q))
             return self._whole_power(base, int(r))
         if j is not None and self.meaning[j].kind == "root":
             base, r = self.meaning[j].inside, r / self.meaning[j].degree
@@ -386,9 +406,9 @@ class Algebra:
             a = Ratio(-a.num, a.den)
         sign = -1 if negative and op != "cos" else 1
         if op in ("sin", "cos"):
-            rational = self._at_multiple_of_pi(op, a)
-            if rational is not None:
-                return self.constant(sign * rational)
+            known = self._at_multiple_of_pi(op, a)
+            if known is not None:
+                return Ratio(sign * known.num, known.den)
         j = self._same_argument(("erf",) if op == "erf" else ("cos", "sin"), a)
         if op == "erf":
             return Ratio(sign * self.variable(("erf", j), Generator("erf", a)).num, self.one)
@@ -410,8 +430,8 @@ class Algebra:
                     return int(key[1])
         return len(self.meaning)
 
-    def _at_multiple_of_pi(self, op: str, a: Ratio) -> fmpq | None:
-        """sin or cos of a multiple of π/2 or π/3, where it is rational."""
+    def _at_multiple_of_pi(self, op: str, a: Ratio) -> Ratio | None:
+        """sin or cos of a multiple of π/4 or π/6."""
         if "pi" not in self.index or not a.den.is_constant() or len(a.num) != 1 or a.num.total_degree() != 1:
             return None
         if a.num.degrees()[self.index["pi"]] != 1:
@@ -420,11 +440,16 @@ class Algebra:
         if op == "sin":
             turns = fmpq(1, 4) - turns  # sin a = cos(π/2 − a)
         turns = turns - turns.floor()
-        table = {fmpq(0): 1, fmpq(1, 2): -1, fmpq(1, 4): 0, fmpq(3, 4): 0}
-        thirds = {fmpq(1, 6): 1, fmpq(5, 6): 1, fmpq(1, 3): -1, fmpq(2, 3): -1}
-        if turns in table:
-            return fmpq(table[turns])
-        return fmpq(thirds[turns], 2) if turns in thirds else None
+        if turns > fmpq(1, 2):
+            turns = 1 - turns  # cos is even
+        sign = 1
+        if turns > fmpq(1, 4):
+            turns, sign = fmpq(1, 2) - turns, -1
+        radicand = {fmpq(0): 4, fmpq(1, 12): 3, fmpq(1, 8): 2, fmpq(1, 6): 1, fmpq(1, 4): 0}.get(turns)  # cos = √radicand / 2
+        if radicand is None:
+            return None
+        root = self.power(self.constant(fmpq(radicand)), fmpq(1, 2)) if radicand else Ratio(self.zero, self.one)
+        return self.reduce(sign * root.num, 2 * root.den)
 
     # -- zero
     def vanishes(self, p: Polynomial) -> bool:
@@ -471,7 +496,10 @@ class Algebra:
             return content.leading_coefficient() * rest.leading_coefficient(), parts
         if len(rest) > _FACTOR_TERMS or rest.total_degree() > _FACTOR_DEGREE:
             return content.leading_coefficient(), [*parts, (rest, 1)]
-        constant, more = rest.factor()
+        try:
+            constant, more = rest.factor()
+        except OverflowError:  # python-flint sorts the factors, and fails at coefficients of 2^31 and more
+            return content.leading_coefficient(), [*parts, (rest, 1)]
         return content.leading_coefficient() * constant, [*parts, *more]
 
     def _as_variable(self, p: Polynomial) -> int | None:
@@ -482,6 +510,8 @@ class Algebra:
     def sign(self, p: Polynomial) -> int:
         """The sign of a factor, by enclosure."""
         for bits in _SIGN_BITS:
+            if bits > max(self.budget.bits, _SIGN_BITS[0]):
+                break
             value = self.value(p, bits)
             if value > 0:
                 return 1

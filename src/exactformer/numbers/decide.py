@@ -49,12 +49,35 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
         if b < 0:
             x.known = -1
             return -1
-        if not asked and b.rad() < _NARROW:
+        if not asked and b.rad() < _NARROW * _scale(x):
             asked = True
-            if _near(x, fmpq(0)) and prove_equal(x, fmpq(0), budget):
-                x.exact = Exact(fmpq(0), True, x)
-                return 0
+            if _near(x, fmpq(0), budget):
+                if prove_equal(x, fmpq(0), budget):
+                    x.exact = Exact(fmpq(0), True, x)
+                    return 0
+                x.known = _sign_of_form(x, budget)
+                if x.known:
+                    return x.known
     raise Undecided(f"the sign of {display.short(x)}", budget.ladder[-1])
+
+
+def _scale(x: Named) -> arb:
+    """The size of the terms of a sum, at least 1: what its ball is narrow against."""
+    largest = arb(1)
+    for arg in x.args if x.op == "lin" else ():
+        size = arg.ball.abs_upper()  # type: ignore[union-attr]
+        if size > largest:
+            largest = size
+    return largest
+
+
+def _sign_of_form(x: Named, budget: Budget) -> int:
+    """The sign of the normal form, 0 where enclosures do not show it: (1 + e^-3000) - 1 is e^-3000, and positive."""
+    try:
+        algebra, form = normal_form(x, budget)
+        return algebra.sign(form.num) * algebra.sign(form.den)
+    except Stuck:
+        return 0
 
 
 def compare(a: Number, b: Number, budget: Budget = DEFAULT) -> int:
@@ -82,16 +105,16 @@ def recover_all(values: Sequence[Any], budget: Budget = DEFAULT) -> list[Any]:
         x.settled = True
         if integer is not None:
             guess = fmpq(integer, _DENOMINATORS)
-            if _near(x, guess) and prove_equal(x, guess, budget):
+            if _near(x, guess, budget) and prove_equal(x, guess, budget):
                 x.exact = Exact(guess, True, x)
     return [x if type(x) is not Named or x.exact is None else x.exact for x in values]
 
 
-def _near(x: Named, q: fmpq) -> bool:
+def _near(x: Named, q: fmpq, budget: Budget) -> bool:
     """Is `q` not excluded by a sign or a far narrower ball? Proofs are dear, and a saturated softmax is next to 0 or 1."""
     if x.known * int(q.p) < 0 or (x.known and q == 0):
         return False
-    b = ball(x, _CLOSER_BITS)
+    b = ball(x, min(_CLOSER_BITS, budget.ladder[-1]))
     return not (b > q or b < q)
 
 
@@ -99,13 +122,15 @@ def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT) -> bool:
     """True where algebra proves x = q. False says nothing."""
     if x.exact is not None:
         return bool(x.exact.value == q)
-    for opaque, allowed in _cuts(x, budget):
+    whole = False
+    for n, (opaque, allowed) in enumerate(_cuts(x, budget)):
+        if whole and n > 1:
+            break  # nothing was left out before, nor will be
         try:
             algebra, form = normal_form(x, allowed, opaque)
             if algebra.vanishes(form.num * int(q.q) - form.den * int(q.p)):
                 return True
-            if not algebra.cut:
-                return False
+            whole = whole or not algebra.cut
         except Stuck:
             continue
     return False
@@ -201,6 +226,9 @@ def ranking(values: Sequence[Number], k: int | None = None, budget: Budget = DEF
     """
     if not values:
         raise ValueError("the largest of no values")
+    for value in values:
+        if type(value) is Undefined:
+            raise UndefinedValue(f"undefined: {value.why}")
     rest = list(range(len(values)))
     ranked: list[int] = []
     for _ in range(len(values) if k is None else min(k, len(values))):

@@ -20,6 +20,7 @@ from exactformer.numbers.number import Exact, Named, Number, Undefined
 _LONGEST = 160  # nodes of a formula that is shown whole
 _CHUNK = 24  # nodes of a formula in a list of definitions
 _MOST_DEFINITIONS = 40
+_WIDEST = 2000  # characters of a closed form in symbols
 _MOST_TERMS = 3  # of a sum that is also tried term by term
 _BUDGET = Budget(nodes=_LONGEST, terms=200, generators=14, work=10_000)
 
@@ -86,7 +87,10 @@ def definitions(x: Number) -> Definitions:
                 return Definitions(_shown(x, None, show.text), ())
             where.append((f"x{len(where) + 1}", show.text(_tree(node, symbols))))
             symbols[id(node)] = Symbol(where[-1][0], f"x_{{{len(where)}}}")
-    return Definitions(show.text(_tree(x, symbols)), tuple(where))
+    text = show.text(_tree(x, symbols))
+    if len(text) > _WIDEST:
+        return Definitions(_shown(x, None, show.text), ())
+    return Definitions(text, tuple(where))
 
 
 # -- as written
@@ -190,9 +194,10 @@ def _term_by_term(x: Named) -> Formula | None:
 def _one_fraction(x: Named) -> Formula | None:
     try:
         algebra, form = normal_form(x, _BUDGET)
+        algebra.meter.left += _BUDGET.work  # putting the form into words is work, too
+        return _ratio(algebra, form)
     except Stuck:
         return None
-    return _ratio(algebra, form)
 
 
 def _ratio(algebra: Algebra, ratio: Ratio) -> Formula:

@@ -13,14 +13,15 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import flint
-from flint import arb, arb_mat, fmpq
+from flint import arb, arb_mat, fmpq, fmpz
 
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS
 from exactformer.numbers.errors import Undecided, UndefinedValue
 from exactformer.numbers.number import Exact, Named, Number, Undefined
 
 _LOCK = threading.RLock()
-_NARROW = arb(2) ** -10
+_NARROW, _HALF = arb(2) ** -10, arb(2) ** -1
+_LARGEST_DEGREE = 2**31  # of roots that Arb takes directly
 _WIDEST = 2**20  # binary exponents beyond this are not written out as integers
 
 
@@ -64,7 +65,13 @@ def integer_multiples(numbers: Sequence[Named], factor: int) -> list[Any]:
     with precision(2 * WORKING_BITS):
         balls: list[Any] = [x.ball for x in numbers]
         products = [b * factor for b in balls]
-        return [b.unique_fmpz() if b.rad() < _NARROW else None for b in products]
+        return [_only_integer(b) for b in products]
+
+
+def _only_integer(b: arb) -> Any:
+    if b.abs_upper() < _HALF:  # also where the exponent is too far from 0 for an integer to be looked for
+        return fmpz(0) if b.contains(0) else None
+    return b.unique_fmpz() if b.rad() < _NARROW else None
 
 
 def remember_product(rows: list[list[Any]], columns: list[list[Any]], entries: list[list[Any]]) -> None:
@@ -132,6 +139,8 @@ def _dot(node: Named) -> arb:
 def _power(node: Named) -> arb:
     base, r = _of(node.args[0]), node.data
     p, q = int(r.p), int(r.q)
+    if q > _LARGEST_DEGREE:
+        return (base.log() * p / q).exp()
     if q == 2:
         base = base.sqrt()
     elif q != 1:
@@ -175,7 +184,9 @@ def _ends(x: Number, bits: int) -> tuple[tuple[int, int], tuple[int, int]]:
     for working in _precisions(bits):
         with precision(working):
             b = ball(x, working)  # type: ignore[arg-type]
-            if b.is_finite() and (b.rel_accuracy_bits() > bits or (b.contains(0) and b.rad() < arb(2) ** (-bits - 1))):
+            good = b.is_finite() and (b.rel_accuracy_bits() > bits + 2 or (b.contains(0) and b.rad() < arb(2) ** (-bits - 2)))
+        if good:
+            with precision(2 * working):  # so that rounding the ends outwards does not widen what was asked for
                 return _dyadic(b.lower(), x), _dyadic(b.upper(), x)
     raise Undecided(f"an enclosure of {display.short(x)} to {bits} bits", working)
 
@@ -300,15 +311,13 @@ def nearest_float(x: Number) -> float:
     assert type(x) is Named
     if decide.sign(x) == 0:
         return 0.0
-    bits = 64
-    while bits <= DEFAULT.bits:
+    for bits in (64, 128, 256, 512, 1024, DEFAULT.bits):
         try:
             low, high = enclose(x, bits)
             if float(low) == float(high):
                 return float(low)
         except OverflowError:
             raise OverflowError(f"{display.short(x)} is beyond the range of a float") from None
-        bits *= 2
     raise Undecided(f"the float nearest to {display.short(x)}", bits)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from flint import fmpz
+
 
 @dataclass(frozen=True)
 class Value:
@@ -114,7 +116,7 @@ def text(formula: Formula) -> str:
 def _text(formula: Formula) -> tuple[str, int]:
     match formula:
         case Value(value):
-            return str(value), _ATOM if value >= 0 and value.denominator == 1 else _PRODUCT if value >= 0 else _SUM
+            return _fraction(value), _ATOM if value >= 0 and value.denominator == 1 else _PRODUCT if value >= 0 else _SUM
         case Symbol(name, _):
             return name, _ATOM
         case Sum(terms):
@@ -123,12 +125,12 @@ def _text(formula: Formula) -> tuple[str, int]:
             number, *rest = factors
             positive = negated(number)
             if positive is not None:
-                return "-" + text(product([positive, *rest])), _SUM
+                return "-" + _within(product([positive, *rest]), _PRODUCT), _SUM
             return "·".join(_within(factor, _POWER) for factor in factors), _PRODUCT
         case Quotient(above, below):
             positive = negated(above)
             if positive is not None:
-                return "-" + text(Quotient(positive, below)), _SUM
+                return "-" + _within(Quotient(positive, below), _PRODUCT), _SUM
             return f"{_within(above, _PRODUCT)}/{_within(below, _POWER)}", _PRODUCT
         case Power(base, exponent):
             if exponent == _HALF and base != E_SYMBOL:
@@ -137,6 +139,15 @@ def _text(formula: Formula) -> tuple[str, int]:
             return f"{_within(base, _ATOM)}^{power}", _POWER
         case Function(name, argument):
             return f"{name}({text(argument)})", _ATOM
+
+
+def _fraction(value: Fraction) -> str:
+    below = "" if value.denominator == 1 else "/" + _integer(value.denominator)
+    return _integer(value.numerator) + below
+
+
+def _integer(n: int) -> str:
+    return str(fmpz(n))  # Python itself writes out no more than 4,300 digits
 
 
 def _within(formula: Formula, tightness: int) -> str:
@@ -171,9 +182,12 @@ def _latex(formula: Formula) -> tuple[str, int]:
     match formula:
         case Value(value):
             if value.denominator == 1:
-                return str(value), _ATOM if value >= 0 else _SUM
+                return _fraction(value), _ATOM if value >= 0 else _SUM
             minus = "-" if value < 0 else ""
-            return rf"{minus}\frac{{{abs(value.numerator)}}}{{{value.denominator}}}", _POWER if value > 0 else _SUM
+            return (
+                rf"{minus}\frac{{{_integer(abs(value.numerator))}}}{{{_integer(value.denominator)}}}",
+                _POWER if value > 0 else _SUM,
+            )
         case Symbol(_, name):
             return name, _ATOM
         case Sum(terms):
@@ -182,12 +196,12 @@ def _latex(formula: Formula) -> tuple[str, int]:
             number, *rest = factors
             positive = negated(number)
             if positive is not None:
-                return "-" + latex(product([positive, *rest])), _SUM
+                return "-" + _latex_within(product([positive, *rest]), _PRODUCT), _SUM
             return r"\,".join(_latex_within(factor, _POWER) for factor in factors), _PRODUCT
         case Quotient(above, below):
             positive = negated(above)
             if positive is not None:
-                return "-" + latex(Quotient(positive, below)), _SUM
+                return "-" + _latex_within(Quotient(positive, below), _PRODUCT), _SUM
             return rf"\frac{{{latex(above)}}}{{{latex(below)}}}", _POWER
         case Power(base, exponent):
             if exponent == _HALF and base != E_SYMBOL:

@@ -45,7 +45,17 @@ def _entire(op: str, at_zero: Exact, sign: Callable[[int], int]) -> Callable[[An
     return function
 
 
-exp = _entire("exp", ONE, lambda _: 1)
+def exp(value: Any) -> Number:
+    """e^x.
+
+    >>> exp(log(Exact(fmpq(7, 2))))
+    exact('7/2')
+    """
+    x = _argument(value)
+    return x.args[0] if type(x) is Named and x.op == "log" else _power_of_e(x)
+
+
+_power_of_e = _entire("exp", ONE, lambda _: 1)
 sin = _entire("sin", ZERO, lambda _: 0)
 cos = _entire("cos", ONE, lambda _: 0)
 tanh = _entire("tanh", ZERO, lambda s: s)

@@ -71,6 +71,9 @@ class Number:
     def __pow__(self, exponent: Any) -> Number:
         return _combine(field.power, self, exponent)
 
+    def __rpow__(self, base: Any) -> Number:
+        return _combine(field.power, base, self)
+
     def __neg__(self) -> Number:
         return field.negate(self)
 
@@ -78,7 +81,7 @@ class Number:
         return self
 
     def __abs__(self) -> Number:
-        return field.negate(self) if self.sign() < 0 else self
+        return self if type(self) is Undefined or self.sign() >= 0 else field.negate(self)
 
     # -- decisions: proved, or `Undecided` is raised
     def sign(self, budget: Budget = DEFAULT) -> int:

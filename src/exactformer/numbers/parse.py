@@ -68,6 +68,8 @@ def as_number(value: Any) -> Number | None:
         if not value.is_finite():
             raise ValueError(f"{value} is not a number to compute with")
         return Exact(_rational(str(value)))
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a number to compute with")
     if isinstance(value, float) or (isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational)):
         raise TypeError(
             f"the float {value} is not taken for a number in passing: "
@@ -96,11 +98,10 @@ def _decimal(text: str, whole: str) -> fmpq:
     if match is None or not (match[2] or match[3]):
         raise ValueError(f"{whole!r} is not a number: write an integer, a decimal such as 0.3 or 1e-5, or a fraction such as 3/10")
     integer, fraction = (match[2] or "").replace("_", ""), (match[3] or "").replace("_", "")
-    if len(match[4] or "") > 6:
-        raise ValueError(f"the exponent of {whole!r} is beyond {_LONGEST:,}")
-    exponent = int(match[4] or 0) - len(fraction)
-    if abs(exponent) > 2 * _LONGEST:
-        raise ValueError(f"the exponent of {whole!r} is beyond {_LONGEST:,}")
+    power = int(match[4] or 0)
+    if abs(power) > _LONGEST:
+        raise ValueError(f"the exponent of {whole if len(whole) < 40 else 'a number'} is beyond {_LONGEST:,}")
+    exponent = power - len(fraction)
     digits = fmpz(0)
     for start in range(0, len(integer + fraction), 1000):  # Python turns at most 4,300 digits into an integer at once
         chunk = (integer + fraction)[start : start + 1000]
