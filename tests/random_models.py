@@ -35,7 +35,8 @@ def random_config(
         "length": length,
         "mlp": rng.choice((0, dim, dim + 1)),
         "activation": rng.choice(("relu", "relu", "identity", "gelu", "gelu_tanh")),
-        "tied": rng.random() < 0.5,
+        "unembedding": rng.choice(("tied", "own")),
+        "residual": rng.random() < 0.9,
     } | fixed
     if not choices["mlp"]:
         choices["activation"] = None
@@ -74,7 +75,7 @@ def random_model(rng: random.Random, config: Config | None = None, **fixed: obje
         W_pos=some(c.length or 4, c.dim) if c.positions == "table" else None,
         blocks=tuple(block() for _ in range(c.blocks)),
         ln_final=norm() if c.final_norm else None,
-        W_U=None if c.tied else some(c.dim, vocabulary),
+        W_U=some(c.dim, vocabulary) if c.unembedding == "own" else None,
         b_U=maybe(vocabulary),
     )
     return Model(c, weights)

@@ -169,6 +169,6 @@ def test_wrong_configurations_name_the_field(change: dict[str, object], field: s
 
 
 def test_wrong_weights_name_the_weight() -> None:
-    model = random_model(random.Random(2), blocks=1, tied=True)
+    model = random_model(random.Random(2), blocks=1, unembedding="tied")
     with pytest.raises(ConfigError, match="W_E: has the shape"):
         Model(model.config, Weights(W_E=array([[1]]), W_pos=model.weights.W_pos, blocks=model.weights.blocks))

@@ -26,7 +26,7 @@ def capstone() -> Trace:
 @pytest.fixture(scope="module")
 def hostile() -> Trace:
     source = random_model(
-        random.Random(7), vocabulary=HOSTILE, dims=(2,), blocks=1, tied=True, norm="none", final_norm=False, mlp=0
+        random.Random(7), vocabulary=HOSTILE, dims=(2,), blocks=1, unembedding="tied", norm="none", final_norm=False, mlp=0
     )
     return trace(source, HOSTILE[:3], title="<b>T</b> $x$ | `y`")
 

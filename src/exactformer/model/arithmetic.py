@@ -72,6 +72,10 @@ class Arithmetic(ABC):
         """Scores with −∞ where a position may not look."""
 
     @abstractmethod
+    def shift(self, rows: Any) -> Any:
+        """Each row minus its largest entry."""
+
+    @abstractmethod
     def softmax(self, rows: Any) -> Any:
         """Over the last axis. One entry that is not −∞ gives exactly 1, none gives zeros."""
 
@@ -135,9 +139,12 @@ class Arithmetic(ABC):
             dots = note(f"{name}.qk", "scores", self.scores(q, k), f"{name}.q", f"{name}.k")
             scores = note(f"{name}.scores", "scale", self.scale(dots, self.constant(config.scale_factor)), f"{name}.qk")
         masked = note(f"{name}.masked", "mask", self.mask(scores, config), f"{name}.scores")
+        if config.stable:
+            masked = note(f"{name}.shifted", "shift", self.shift(masked), f"{name}.masked")
         blind = [i for i in range(len(x)) if not any(config.sees(i, j) for j in range(len(x)))]
         remarks = tuple(f"position {i} may look nowhere: its weights are zeros" for i in blind)
-        pattern = note(f"{name}.pattern", "softmax", self.softmax(masked), f"{name}.masked", remarks=remarks)
+        source = f"{name}.shifted" if config.stable else f"{name}.masked"
+        pattern = note(f"{name}.pattern", "softmax", self.softmax(masked), source, remarks=remarks)
         z = note(f"{name}.z", "mix", self.mix(pattern, v), f"{name}.pattern", f"{name}.v")  # [heads, T, head_dim]
         out = self.merge(z, self.load(weights.W_O), self._bias(weights.b_O))  # [T, dim]
         return note(f"{name}.out", "merge", out, f"{name}.z", f"{name}.W_O", *_present(f"{name}.b_O", weights.b_O))

@@ -11,6 +11,7 @@ Norm = Literal["none", "pre", "post"]
 Positions = Literal["table", "sinusoidal", "none"]
 Mask = Literal["causal", "strict", "none"]
 Activation = Literal["relu", "identity", "gelu", "gelu_tanh"]
+Unembedding = Literal["tied", "own", "none"]
 
 
 class ConfigError(ValueError):
@@ -46,7 +47,9 @@ class Config:
     length: int | None = None  # the longest input; None: no limit
     mlp: int = 0  # width; 0: attention only
     activation: Activation | None = None
-    tied: bool = True  # is the unembedding the transposed embedding?
+    unembedding: Unembedding = "tied"  # tied: the transposed embedding; own: W_U; none: the pass ends with the residual stream
+    residual: bool = True  # is what a sub-layer computes added to the stream, or put in its place?
+    stable: bool = False  # is the largest score of each row subtracted before the softmax?
 
     def __post_init__(self) -> None:
         if not self.vocabulary:
@@ -60,7 +63,7 @@ class Config:
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise ConfigError(name, f"{value!r} is not a whole number of at least {least}")
-        for name, allowed in (("norm", Norm), ("positions", Positions), ("mask", Mask)):
+        for name, allowed in (("norm", Norm), ("positions", Positions), ("mask", Mask), ("unembedding", Unembedding)):
             _one_of(name, getattr(self, name), get_args(allowed))
         if self.head_dim == 0:
             if self.dim % self.heads:

@@ -22,6 +22,7 @@ from exactformer.numbers import (
     exact,
     exp,
     from_float,
+    maximum,
     pi,
     recover,
     sign,
@@ -81,6 +82,16 @@ class ExactArithmetic(Arithmetic):
             if not config.sees(i, j):
                 masked[:, i, j] = MASKED
         return masked
+
+    def shift(self, rows: Array) -> Array:
+        shifted = rows.copy()
+        for place in np.ndindex(*rows.shape[:-1]):
+            seen = [j for j, score in enumerate(rows[place]) if score is not MASKED]
+            if seen:
+                scores = [rows[place][j] for j in seen]
+                highest = _highest(scores)
+                shifted[place][seen] = recover_all([subtract(score, highest) for score in scores])
+        return shifted
 
     def softmax(self, rows: Array) -> Array:
         weights = zeros(*rows.shape)
@@ -174,6 +185,11 @@ def _decided(function: Callable[[], Number], value: Number) -> Number:
         return function()
     except Undecided as undecided:
         return Undefined(str(undecided), undecided=True)
+
+
+def _highest(scores: list[Number]) -> Number:
+    undefined = next((score for score in scores if type(score) is Undefined), None)
+    return undefined if undefined is not None else _decided(lambda: maximum(scores), scores[0])
 
 
 def _softmax(scores: list[Number]) -> list[Number]:

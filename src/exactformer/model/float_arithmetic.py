@@ -52,9 +52,12 @@ class FloatArithmetic(Arithmetic):
         hidden = {"none": np.zeros((length, length), bool), "causal": j > i, "strict": j >= i}[config.mask]
         return np.where(hidden, self.dtype.type(-np.inf), scores)
 
-    def softmax(self, rows: Floats) -> Floats:
+    def shift(self, rows: Floats) -> Floats:
         highest = rows.max(axis=-1, keepdims=True)
-        powers = np.exp(rows - np.where(np.isneginf(highest), 0, highest))
+        return np.subtract(rows, np.where(np.isneginf(highest), 0, highest))
+
+    def softmax(self, rows: Floats) -> Floats:
+        powers = np.exp(self.shift(rows))  # plain exponentials of floats would overflow
         normaliser = powers.sum(axis=-1, keepdims=True)
         return np.divide(powers, np.where(normaliser == 0, 1, normaliser))
 

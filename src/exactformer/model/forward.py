@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.model.arithmetic import Arithmetic, Note
-from exactformer.model.config import Config, ConfigError
+from exactformer.model.config import Config
 from exactformer.model.positions import sinusoidal
 from exactformer.model.weights import BlockWeights, Weights, check_shapes
 
@@ -46,17 +46,22 @@ class Model:
 
 
 def forward(model: Model, ids: list[int], ops: Arithmetic, note: Note) -> Any:
-    """The logits [T, vocabulary] of the tokens `ids`. Every step on the way is told to `note`."""
+    """The logits [T, vocabulary] of the tokens `ids`, or the last stream [T, dim] of a model without unembedding.
+
+    Every step on the way is told to `note`.
+    """
     config, weights = model.config, model.weights
     x, at = _embed(config, weights, ids, ops, note)
     for n, block in enumerate(weights.blocks):
         x, at = _block(config, block, f"blocks.{n}", x, at, ops, note)
     if weights.ln_final is not None:
         x, at = ops.layer_norm(x, weights.ln_final, config, "ln_final", at, note), "ln_final.out"
-    unembed = np.transpose(weights.W_E) if config.tied else weights.W_U
+    if config.unembedding == "none":
+        return x
+    tied = config.unembedding == "tied"
     bias = None if weights.b_U is None else ops.load(weights.b_U)
-    logits = ops.linear(x, ops.load(unembed), bias)  # [T, vocabulary]
-    return note("logits", "unembed" if config.tied else "linear", logits, at, "W_E" if config.tied else "W_U", *_present(b_U=bias))
+    logits = ops.linear(x, ops.load(np.transpose(weights.W_E) if tied else weights.W_U), bias)  # [T, vocabulary]
+    return note("logits", "unembed" if tied else "linear", logits, at, "W_E" if tied else "W_U", *_present(b_U=bias))
 
 
 def _embed(config: Config, weights: Weights, ids: list[int], ops: Arithmetic, note: Note) -> tuple[Any, str]:
@@ -77,21 +82,26 @@ def _block(config: Config, block: BlockWeights, name: str, x: Any, at: str, ops:
     def normed(y: Any, weights: Any, ln: str, reads: str) -> tuple[Any, str]:
         return ops.layer_norm(y, weights, config, f"{name}.{ln}", reads, note), f"{name}.{ln}.out"
 
+    def joined(resid: str, x: Any, at: str, y: Any, source: str) -> tuple[Any, str]:
+        """The stream after a sub-layer: with its result added, or replaced by it."""
+        to = f"{name}.{resid}"
+        if config.residual:
+            return note(to, "add", ops.add(x, y), at, source), to
+        return note(to, "same", y, source), to
+
     stream = f"{name}.resid_pre"
     if at != stream:
         note(stream, "same", x, at)
     y, reads = normed(x, block.ln1, "ln1", stream) if pre else (x, stream)
     attended = ops.attend(y, block.attn, config, f"{name}.attn", reads, note)
-    x = note(f"{name}.resid_mid", "add", ops.add(x, attended), stream, f"{name}.attn.out")
-    stream = f"{name}.resid_mid"
+    x, stream = joined("resid_mid", x, stream, attended, f"{name}.attn.out")
     if post:
         x, stream = normed(x, block.ln1, "ln1", stream)
     if block.mlp is None:
         return note(f"{name}.resid_post", "same", x, stream), f"{name}.resid_post"
     y, reads = normed(x, block.ln2, "ln2", stream) if pre else (x, stream)
     computed = ops.mlp(y, block.mlp, config, f"{name}.mlp", reads, note)
-    x = note(f"{name}.resid_post", "add", ops.add(x, computed), stream, f"{name}.mlp.out")
-    stream = f"{name}.resid_post"
+    x, stream = joined("resid_post", x, stream, computed, f"{name}.mlp.out")
     return normed(x, block.ln2, "ln2", stream) if post else (x, stream)
 
 
@@ -103,6 +113,3 @@ def _present(**weights: Any) -> tuple[str, ...]:
 def _few(vocabulary: tuple[str, ...]) -> str:
     shown = ", ".join(vocabulary[:8])
     return shown if len(vocabulary) <= 8 else f"{shown}, … {len(vocabulary):,} tokens"
-
-
-__all__ = ["ConfigError", "InputError", "Model", "forward"]

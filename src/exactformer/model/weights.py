@@ -100,9 +100,10 @@ def expected_shapes(config: Config) -> dict[str, tuple[int, ...]]:
                 shapes |= {f"{block}{norm}.w": (dim,), f"{block}{norm}.b": (dim,)}
     if config.final_norm:
         shapes |= {"ln_final.w": (dim,), "ln_final.b": (dim,)}
-    if not config.tied:
+    if config.unembedding == "own":
         shapes["W_U"] = (dim, vocabulary)
-    shapes["b_U"] = (vocabulary,)
+    if config.unembedding != "none":
+        shapes["b_U"] = (vocabulary,)
     return shapes
 
 

@@ -44,9 +44,10 @@ def fragment(trace: Trace, digits: int = 12) -> str:
 
 def _section(section: Section, trace: Trace) -> str:
     rows = "\n".join(_row(line) for line in section.lines)
-    output = section.output
-    token = "no token" if output.token is None else f"token <code>{escape(output.token)}</code>"
-    end = f"<p><strong>{token}</strong> · {escape(verdict(output, trace.arithmetic))}</p>"
+    output, end = section.output, ""
+    if output is not None:
+        token = "no token" if output.token is None else f"token <code>{escape(output.token)}</code>"
+        end = f"<p><strong>{token}</strong> · {escape(verdict(output, trace.arithmetic))}</p>"
     head = "<tr><th>step</th><th>formula</th><th>value</th></tr>"
     return f"<h2>position {section.position} · <code>{escape(section.token)}</code></h2>\n<table>{head}\n{rows}</table>{end}"
 

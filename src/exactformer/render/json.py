@@ -105,7 +105,8 @@ def _model(trace: Trace, digits: int) -> dict[str, Any]:
         "scale": str(scale),
         "mlp": config.mlp,
         "activation": config.activation,
-        "unembedding": "tied" if config.tied else "own",
+        "unembedding": config.unembedding,
+        "residual": config.residual,
         "weights": {name: _plain(array) for name, array in weights.named()},
     }
 

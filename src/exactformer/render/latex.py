@@ -52,6 +52,8 @@ def _section(section: Section, trace: Trace) -> list[str]:
         lines += [rf"\multicolumn{{3}}{{@{{}}l@{{}}}}{{\quad {escape(reason)}}} \\" for reason in line.reasons]
     lines.append(r"\end{longtable}")
     output = section.output
+    if output is None:
+        return [*lines, ""]
     token = r"no token" if output.token is None else rf"token \texttt{{{escape(output.token)}}}"
     return [*lines, rf"\textbf{{{token[0].upper() + token[1:]}}}: {escape(verdict(output, trace.arithmetic))}.", ""]
 

@@ -60,13 +60,13 @@ class Section:
     position: int
     token: str
     lines: tuple[Line, ...]
-    output: Output
+    output: Output | None  # None where the model has no unembedding
 
 
 def sections(trace: Trace, digits: int = 12) -> Iterator[Section]:
     for position, token in enumerate(trace.tokens):
         lines = [line for step in trace.shown(position) if step.op != "argmax" for line in _lines(step, position, trace, digits)]
-        yield Section(position, token, tuple(lines), trace.output[position])
+        yield Section(position, token, tuple(lines), trace.output[position] if trace.output else None)
 
 
 def _lines(step: Step, position: int, trace: Trace, digits: int) -> Iterator[Line]:
@@ -88,8 +88,10 @@ def summary(trace: Trace) -> str:
         f"mask {config.mask}",
         f"scale {config.scale_factor}",
         f"MLP {config.mlp} {config.activation}" if config.mlp else "no MLP",
-        "tied unembedding" if config.tied else "its own unembedding",
+        {"tied": "tied unembedding", "own": "its own unembedding", "none": "no unembedding"}[config.unembedding],
     ]
+    if not config.residual:
+        parts.append("no residual")
     return " · ".join(parts)
 
 

@@ -24,6 +24,8 @@ def _section(section: Section, trace: Trace) -> list[str]:
     for line in section.lines:
         lines.append(f"| `{line.name}` | `{_cell(line.step.formula)}` | {_value(line)} |")
     output = section.output
+    if output is None:
+        return [*lines, ""]
     end = verdict(output, trace.arithmetic)
     if output.token is None:
         lines += ["", f"No token: {_plain(end)}.", ""]

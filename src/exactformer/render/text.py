@@ -38,7 +38,7 @@ def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 12
         lines += ["", " · ".join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in _LEGEND)]
     for section in sections(trace, digits):
         lines += ["", *_section(section, trace, paint, width)]
-    lines += ["", *_outcome(trace, paint)]
+    lines += ["", *_outcome(trace, paint)] if trace.output else []
     return "\n".join(lines) + "\n"
 
 
@@ -51,20 +51,25 @@ def _section(section: Section, trace: Trace, paint: Paint, width: int) -> list[s
             if reason not in told:  # a reason travels with the value; it is told once
                 told.add(reason)
                 lines.append(f"        {paint(reason, 'undefined')}")
-    output = section.output
-    name = "stop" if trace.stopped[section.position] else "token"
-    shown = output.token if output.token is not None else "none"
-    end = verdict(output, trace.arithmetic)
-    formula = paint(f"{'argmax(logits)':<{_FORMULA}}", "dim")
-    ending = end if name == "stop" else f"{formula}   {paint(shown, 'strong')}   {end}"
-    lines.append(f"  {name:<{_LABEL}} {ending}")
-    return lines
+    return [*lines, *_ending(section, trace, paint)]
+
+
+def _ending(section: Section, trace: Trace, paint: Paint) -> list[str]:
+    stopped, output = trace.stopped[section.position], section.output
+    if stopped:
+        return [f"  {'stop':<{_LABEL}} stops at {stopped}, its first named step"]
+    if output is None:
+        return []
+    formula = paint("argmax(logits)", "dim") + " " * (_FORMULA - len("argmax(logits)"))
+    return [f"  {'token':<{_LABEL}} {formula}   {paint(output.token or 'none', 'strong')}   {verdict(output, trace.arithmetic)}"]
 
 
 def _line(line: Line, paint: Paint, width: int) -> list[str]:
     """Name, formula, value; a value that is too wide stands below its name."""
     formula = line.step.formula if line.head in (None, 0) else ""
     name, padding = f"  {line.name:<{_LABEL}} ", " " * (_FORMULA - len(formula) + 1)
+    if line.step.op == "same":
+        return [name + paint(formula, "dim") + padding + "  as above"]
     beside, below = " " * (_LABEL + _FORMULA + 4), " " * 8
     if all(len(beside) + 2 + len(line.joined(texts)) <= width for _, texts in line.variants()):
         rows = [_row(line, *variant, width, paint)[0] for variant in line.variants()]

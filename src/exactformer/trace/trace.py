@@ -129,16 +129,17 @@ def trace(
         steps.append(Step(name, op, *describe(op, reads, model.config), reads, value, remarks))
         return value
 
-    logits = forward(model, ids, ops, note)
-    if not stop_at_named:  # the book's rule follows the logits to the token; probabilities would stop every position
-        note("probs", "softmax", ops.softmax(logits), "logits")
-    choices = ops.choose(logits)
+    result = forward(model, ids, ops, note)
+    has_logits = model.config.unembedding != "none"
+    if has_logits and not stop_at_named:  # the book's rule follows the logits to the token; probabilities would stop every position
+        note("probs", "softmax", ops.softmax(result), "logits")
+    choices = ops.choose(result) if has_logits else []
     stopped: list[str | None] = [None] * len(words)
     if stop_at_named:
         stopped = [_first_named(steps, position) for position in range(len(words))]
     output = tuple(_output(position, choice, model.config.vocabulary, stopped[position]) for position, choice in enumerate(choices))
-    tokens_out = np.array([[out.token] for out in output], dtype=object)  # [T, 1]
-    note("token", "argmax", tokens_out, "logits")
+    if has_logits:
+        note("token", "argmax", np.array([[out.token] for out in output], dtype=object), "logits")  # [T, 1]
     return Trace(model, title, arithmetic_name, words, tuple(steps), output, tuple(stopped))
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigError, MlpWeights, Model, NormWeights, Weights
-from exactformer.model.config import Activation, Mask, Norm, Positions
+from exactformer.model.config import Activation, Mask, Norm, Positions, Unembedding
 from exactformer.model.weights import expected_shapes
 from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
@@ -56,7 +56,8 @@ def _choices(fields: Table, table: Any) -> dict[str, Any]:
         "length": len(table) if isinstance(table, list) else None,
         "mlp": mlp,
         "activation": fields.choice("activation", get_args(Activation)) if mlp else None,
-        "tied": fields.choice("unembedding", ("tied", "own")) == "tied",
+        "unembedding": fields.choice("unembedding", get_args(Unembedding)),
+        "residual": fields.flag("residual", True),
     }
 
 
@@ -73,8 +74,8 @@ def _weights(fields: Table, config: Config, table: Any) -> Weights:
         W_pos=None if config.positions != "table" else _array(fields, "W_pos", (len(table), dim)),
         blocks=tuple(_block(block, config) for block in blocks),
         ln_final=_norm(fields, "ln_final", dim) if config.final_norm else None,
-        W_U=None if config.tied else _array(fields, "W_U", (dim, vocabulary)),
-        b_U=_optional(fields, "b_U", (vocabulary,)),
+        W_U=_array(fields, "W_U", (dim, vocabulary)) if config.unembedding == "own" else None,
+        b_U=None if config.unembedding == "none" else _optional(fields, "b_U", (vocabulary,)),
     )
 
 
