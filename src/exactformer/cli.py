@@ -42,6 +42,10 @@ def trace(
     """Trace a forward pass line by line: a built-in example (the capstone alone) or your own worksheet."""
     from exactformer.worksheets import load
 
+    if output is not None and output.exists() and Path(source).exists() and output.samefile(source):
+        raise click.ClickException(f"{output}: is the worksheet itself; write to another file")
+    if stop_at_named and arithmetic != "exact":
+        raise click.ClickException(f"--stop-at-named: no number of {arithmetic} is named; it goes with --arithmetic exact")
     with Progress() as progress:
         result = load(source).trace(tokens, arithmetic, stop_at_named, progress)
     _emit(_render(result, form, digits, to_terminal=output is None), output)
@@ -53,11 +57,15 @@ def trace(
 
 
 @commands.command()
-def examples() -> None:
-    """List the built-in examples."""
+@click.argument("name", required=False)
+def examples(name: str | None) -> None:
+    """List the built-in examples, or print the worksheet of one: a start for your own."""
+    from exactformer.worksheets import example_text, load
     from exactformer.worksheets import examples as names
-    from exactformer.worksheets import load
 
+    if name is not None:
+        click.echo(example_text(name), nl=False)
+        return
     for name in names():
         worksheet = load(name)
         click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} exactformer trace {name}")

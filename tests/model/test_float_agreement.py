@@ -9,7 +9,7 @@ import pytest
 
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers import Undefined, exact
-from exactformer.trace import Trace, trace
+from exactformer.trace import Trace, run
 from random_models import random_model, random_tokens
 
 
@@ -36,7 +36,7 @@ def test_models_without_norm(seed: int) -> None:
     rng = random.Random(seed)
     model = random_model(rng, norm="none", final_norm=False)
     tokens = random_tokens(rng, model)
-    assert agree(trace(model, tokens), trace(model, tokens, "float64"), 1e-9) > 0
+    assert agree(run(model, tokens), run(model, tokens, "float64"), 1e-9) > 0
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -45,12 +45,12 @@ def test_models_with_norm(seed: int) -> None:
     rng = random.Random(seed)
     model = random_model(rng, norm=rng.choice(("pre", "post")), epsilon=exact("1/100"), blocks=2)
     tokens = random_tokens(rng, model)
-    assert agree(trace(model, tokens), trace(model, tokens, "float64"), 1e-7) > 0
+    assert agree(run(model, tokens), run(model, tokens, "float64"), 1e-7) > 0
 
 
 def test_float32_is_coarser() -> None:
     model = random_model(random.Random(5), norm="none", final_norm=False)
-    proved, single = trace(model, "a b"), trace(model, "a b", "float32")
+    proved, single = run(model, "a b"), run(model, "a b", "float32")
     assert single.logits.dtype == np.float32
     agree(proved, single, 1e-4)
     assert not any(out.proved for out in single.output)

@@ -10,7 +10,7 @@ from exactformer.model import Config, ConfigError, Model, Weights, arithmetic
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.model.positions import sinusoidal
 from exactformer.numbers import Exact, Undefined, array, cos, erf, exact, exp, log, pi, sin, sqrt, tanh
-from exactformer.trace import trace
+from exactformer.trace import run
 from random_models import random_model
 
 OPS = arithmetic("exact")
@@ -108,7 +108,7 @@ def test_ranked_order_of_the_book() -> None:
 
 def test_strict_mask_leaves_the_first_row_empty_and_says_so() -> None:
     model = random_model(random.Random(1), mask="strict", norm="none", final_norm=False, positions="none")
-    step = trace(model, model.config.vocabulary[:2])["blocks.0.attn.pattern"]
+    step = run(model, model.config.vocabulary[:2])["blocks.0.attn.pattern"]
     assert all(str(v) == "0" for v in step[0, 0])
     assert any("position 0 may look nowhere" in remark for remark in step.remarks)
 
@@ -124,12 +124,12 @@ def test_undefined_travels_on_but_not_through_the_mask() -> None:
         type(b)(attn=type(b.attn)(W_Q=identity, W_K=identity, W_V=identity, W_O=identity), ln1=b.ln1) for b in model.weights.blocks
     )
     model = Model(config, Weights(W_E=array([[1, 0], [1, 1]]), blocks=blocks))
-    first = trace(model, "c a")
+    first = run(model, "c a")
     assert [out.token for out in first.output] == [None, None]
     assert "position 0" in first.output[1].why
-    second = trace(model, "a c")
+    second = run(model, "a c")
     assert second.token(0) is not None
-    floats = trace(model, "a c", "float64")
+    floats = run(model, "a c", "float64")
     assert floats.token(0) == second.token(0)
 
 

@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import flint
 
 from exactformer.numbers import Undefined
-from exactformer.trace import trace
+from exactformer.trace import run
 from random_models import random_model, random_tokens
 
 
 def results(seed: int) -> list[str]:
     rng = random.Random(seed)
     model = random_model(rng, dims=(2, 3, 4), blocks=2)
-    pass_ = trace(model, random_tokens(rng, model))
+    pass_ = run(model, random_tokens(rng, model))
     digits = 10 + 20 * (seed % 8)
     logits = [v.why if isinstance(v, Undefined) else f"{v} {v.digits(digits)}" for v in pass_.logits.flat if not tie(v)]
     return [*logits, *(str(out.token) for out in pass_.output)]

@@ -12,7 +12,7 @@ import pytest
 import exactformer as xf
 from exactformer.render import html, latex, markdown, text
 from exactformer.render import json as as_json
-from exactformer.trace import Trace, trace
+from exactformer.trace import Trace, run
 from random_models import random_model, random_tokens
 
 HOSTILE = ("<script>alert(1)</script>", "a|b`c", "\\end{document}", "x_1 & 50%", "*bold*")
@@ -28,7 +28,7 @@ def hostile() -> Trace:
     source = random_model(
         random.Random(7), vocabulary=HOSTILE, dims=(2,), blocks=1, unembedding="tied", norm="none", final_norm=False, mlp=0
     )
-    return trace(source, HOSTILE[:3], title="<b>T</b> $x$ | `y`")
+    return run(source, HOSTILE[:3], title="<b>T</b> $x$ | `y`")
 
 
 def test_text_tells_kinds_apart_without_colour(capstone: Trace) -> None:
@@ -59,7 +59,7 @@ def test_text_keeps_to_the_width() -> None:
     model = random_model(
         random.Random(4), dims=(8,), norm="none", final_norm=False, positions="none", mlp=8, activation="relu", blocks=1
     )
-    for line in text.render(trace(model, random_tokens(random.Random(4), model, 3)), width=100).splitlines()[6:]:
+    for line in text.render(run(model, random_tokens(random.Random(4), model, 3)), width=100).splitlines()[6:]:
         assert len(line) <= 100 or ", " not in line.strip()
 
 

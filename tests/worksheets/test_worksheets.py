@@ -70,7 +70,7 @@ def test_multiples_of_the_identity() -> None:
 
 WRONG = {
     "a missing field": ("dim = 2\n", "", "model.dim is missing"),
-    "a missing table": ("[input]\n", "[inputs]\n", "input is missing"),
+    "a missing table": ("[input]\n", "[inputs]\n", "input is missing (inputs is there: did you mean that?)"),
     "a misspelt field": ("epsilon", "epsilom", "model.epsilom is not a field of a worksheet (did you mean epsilon?)"),
     "an unknown weight": ("W_pos =", "W_p = [1]\nW_pos =", "weights.W_p is not a field"),
     "a wrong shape": (
@@ -91,10 +91,10 @@ WRONG = {
     "a negative ε": ("epsilon = 0", "epsilon = -1", "model.epsilon -1 is negative"),
     "too few blocks": ("blocks = 1", "blocks = 2", "weights.blocks has 1 entries, but model.blocks is 2"),
     "a giant": ("dim = 2", "dim = 20000000", "weights.W_E would have 60,000,000 entries"),
-    "a duplicate token": ('["a", "b", "c"]', '["a", "b", "a"]', "model.vocabulary the token 'a' stands in it twice"),
+    "a duplicate token": ('["a", "b", "c"]', '["a", "b", "a"]', "model.vocabulary has the token 'a' twice"),
     "no TOML": ("[model]", "[model", "is not TOML"),
     "tokens of another type": ('tokens = "a b"', "tokens = 3", "input.tokens is neither"),
-    "an activation without MLP": ("mlp = 2\n", "", "model.activation is not a field"),
+    "an activation without MLP": ("mlp = 2\n", "", "model.activation is given, but it goes with an mlp"),
 }
 
 
@@ -131,7 +131,7 @@ def test_files_from_strangers(tmp_path: Path, content: bytes, problem: str) -> N
 def test_unknown_names_list_the_examples(tmp_path: Path) -> None:
     with pytest.raises(WorksheetError, match="capstone"):
         xf.load("no-such-thing")
-    with pytest.raises(WorksheetError, match="is a folder"):
+    with pytest.raises(WorksheetError, match="is a folder or a device"):
         xf.load(tmp_path)
 
 

@@ -133,7 +133,7 @@ class Arithmetic(ABC):
             )
             for letter in "QKV"
         )  # [heads, T, head_dim]
-        if config.scale == "none":
+        if config.scale_factor == 1:
             scores = note(f"{name}.scores", "scores", self.scores(q, k), f"{name}.q", f"{name}.k")  # [heads, T, T]
         else:
             dots = note(f"{name}.qk", "scores", self.scores(q, k), f"{name}.q", f"{name}.k")

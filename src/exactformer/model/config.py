@@ -30,7 +30,7 @@ class Config:
     <1/√2>
     >>> Config(vocabulary=("a", "a"), dim=2, blocks=1, norm="none", mask="causal", scale="sqrt")
     Traceback (most recent call last):
-    exactformer.model.config.ConfigError: vocabulary: the token 'a' stands in it twice
+    exactformer.model.config.ConfigError: vocabulary: has the token 'a' twice
     """
 
     vocabulary: tuple[str, ...]
@@ -54,11 +54,13 @@ class Config:
     def __post_init__(self) -> None:
         if not self.vocabulary:
             raise ConfigError("vocabulary", "is empty")
+        if not isinstance(self.vocabulary, tuple):
+            raise ConfigError("vocabulary", "is not a tuple of texts")
         for token in self.vocabulary:
             if not isinstance(token, str) or not token:
                 raise ConfigError("vocabulary", f"{token!r} is not a token: tokens are texts that are not empty")
             if self.vocabulary.count(token) > 1:
-                raise ConfigError("vocabulary", f"the token {token!r} stands in it twice")
+                raise ConfigError("vocabulary", f"has the token {token!r} twice")
         for name, least in (("dim", 1), ("blocks", 0), ("heads", 1), ("head_dim", 0), ("mlp", 0)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
@@ -78,6 +80,8 @@ class Config:
                 raise ConfigError("epsilon", "is given, but the model has no LayerNorm")
         elif self.epsilon is None:
             raise ConfigError("epsilon", "is missing: every LayerNorm needs one (0 is allowed)")
+        elif not isinstance(self.epsilon, Exact):
+            raise ConfigError("epsilon", f'{self.epsilon!r} is not an exact number: write exact("1e-5")')
         elif self.epsilon < 0:
             raise ConfigError("epsilon", f"{self.epsilon} is negative")
 

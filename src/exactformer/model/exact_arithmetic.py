@@ -50,7 +50,7 @@ class ExactArithmetic(Arithmetic):
     def load(self, weights: Any) -> Array:
         if weights.dtype == object:
             return weights  # type: ignore[no-any-return]
-        return _each(from_float, weights)
+        return _each(from_float if weights.dtype.kind == "f" else exact, weights)
 
     def constant(self, number: Number) -> Number:
         return number

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from exactformer.model.config import Config, ConfigError
+from exactformer.numbers import Number
 
 Array = Any  # numpy.ndarray of numbers or of floats
 
@@ -113,7 +114,9 @@ def check_shapes(config: Config, weights: Weights) -> None:
     given = dict(weights.named())
     for name, value in given.items():
         if name not in shapes:
-            raise ConfigError(name, "the model has no place for this weight")
+            raise ConfigError(name, "has no place in this model")
+        if not hasattr(value, "shape") or (value.dtype == object and not all(isinstance(x, Number) for x in value.flat)):
+            raise ConfigError(name, "is not an array of numbers: make one with exactformer.array")
         if tuple(value.shape) != shapes[name]:
             raise ConfigError(name, f"has the shape {_shape(value.shape)}, not {_shape(shapes[name])}")
     for name in shapes:

@@ -14,12 +14,11 @@ from exactformer.numbers.budget import Budget
 from exactformer.numbers.decide import argmax, compare, maximum, ranking, recover, sign
 from exactformer.numbers.enclosure import Enclosure
 from exactformer.numbers.errors import Undecided, UndefinedValue
-from exactformer.numbers.field import dot, total
 from exactformer.numbers.functions import cos, erf, erfc, exp, log, pi, sin, sqrt, tanh
 from exactformer.numbers.parse import exact, from_float
 
 __all__ = [
     "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "compare",
-    "cos", "dot", "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin",
-    "sqrt", "tanh", "total",
+    "cos", "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin",
+    "sqrt", "tanh",
 ]  # fmt: skip

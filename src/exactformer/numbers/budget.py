@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 WORKING_BITS = 256  # the first look at a value: enough for 50 decimals of most results, and hardly dearer than 64 bits
 
@@ -20,6 +20,12 @@ class Budget:
     terms: int = 2000  # terms of one polynomial in a proof
     generators: int = 40  # independent quantities in a proof
     work: int = 800_000  # term products in one attempt at a proof: some tenths of a second
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not int or value < 1:
+                raise ValueError(f"a budget of {value!r} {field.name}: give a whole number of at least 1")
 
     @property
     def ladder(self) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from exactformer.numbers.enclosure import ball, integer_multiples
 from exactformer.numbers.errors import Undecided, UndefinedValue
 from exactformer.numbers.field import subtract
 from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers.parse import required
 
 _NARROW = arb(2) ** -60  # a ball this narrow around a simple rational is worth a proof
 # Rationals are looked for whose denominator divides this: prime powers that weights are made of, and the primes up to 127.
@@ -35,7 +36,8 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
         return int(x.value > 0) - int(x.value < 0)
     if type(x) is Undefined:
         raise UndefinedValue(f"undefined: {x.why}")
-    assert type(x) is Named
+    if type(x) is not Named:
+        return sign(required(x), budget)
     if x.known:
         return x.known
     if x.exact is not None:
@@ -82,6 +84,7 @@ def _sign_of_form(x: Named, budget: Budget) -> int:
 
 def compare(a: Number, b: Number, budget: Budget = DEFAULT) -> int:
     """The sign of a − b, proved."""
+    a, b = required(a), required(b)
     if type(a) is Exact and type(b) is Exact:
         return int(a.value > b.value) - int(a.value < b.value)
     return 0 if a is b else sign(subtract(a, b), budget)
@@ -204,7 +207,7 @@ def _distances(root: Named, step: Callable[[Named], int]) -> dict[int, int]:
 
 def maximum(values: Sequence[Number], budget: Budget = DEFAULT) -> Number:
     """The largest of `values`, proved."""
-    return values[argmax(values, budget)]
+    return required(values[argmax(values, budget)])
 
 
 def argmax(values: Sequence[Number], budget: Budget = DEFAULT) -> int:
@@ -224,6 +227,7 @@ def ranking(values: Sequence[Number], k: int | None = None, budget: Budget = DEF
     >>> ranking([exact(3), exact(1), exact(2)], 2)
     [0, 2]
     """
+    values = [required(value) for value in values]
     if not values:
         raise ValueError("the largest of no values")
     for value in values:

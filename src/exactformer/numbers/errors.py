@@ -12,7 +12,7 @@ class Undecided(ArithmeticError):
     """
 
     def __init__(self, question: str, bits: int) -> None:
-        super().__init__(f"undecided: {question} (looked to {bits} bits)")
+        super().__init__(f"undecided: {question}" + (f" (looked to {bits} bits)" if bits else ""))
         self.question = question
         self.bits = bits
 

@@ -14,23 +14,16 @@ from flint import fmpq
 from exactformer.numbers import decide, display
 from exactformer.numbers.field import ONE, ZERO, power
 from exactformer.numbers.number import Exact, Named, Number, Undefined
-from exactformer.numbers.parse import as_number
+from exactformer.numbers.parse import required
 
 _HALF = Exact(fmpq(1, 2))
-
-
-def _argument(value: Any) -> Number:
-    number = as_number(value)
-    if number is None:
-        raise TypeError(f"{value!r} is not a number")
-    return number
 
 
 def _entire(op: str, at_zero: Exact, sign: Callable[[int], int]) -> Callable[[Any], Number]:
     """A function defined on all reals, with its value at 0 and what the sign of x says of its sign."""
 
     def function(value: Any) -> Number:
-        x = _argument(value)
+        x = required(value)
         if type(x) is Undefined:
             return x
         if type(x) is Exact:
@@ -51,7 +44,7 @@ def exp(value: Any) -> Number:
     >>> exp(log(Exact(fmpq(7, 2))))
     exact('7/2')
     """
-    x = _argument(value)
+    x = required(value)
     return x.args[0] if type(x) is Named and x.op == "log" else _power_of_e(x)
 
 
@@ -69,7 +62,7 @@ def log(value: Any) -> Number:
     >>> log(exp(exp(2)))
     <e^2>
     """
-    x = _argument(value)
+    x = required(value)
     if type(x) is Undefined:
         return x
     if decide.sign(x) <= 0:
@@ -88,7 +81,7 @@ def sqrt(value: Any) -> Number:
     >>> sqrt(4), sqrt(8), sqrt(Exact(fmpq(2, 3)))
     (exact('2'), <2·√2>, <√(2/3)>)
     """
-    return decide.recover(power(_argument(value), _HALF))
+    return decide.recover(power(required(value), _HALF))
 
 
 def pi() -> Number:

@@ -80,6 +80,15 @@ def as_number(value: Any) -> Number | None:
     return None
 
 
+def required(value: Any) -> Number:
+    """`value` as a number, or a TypeError that says what it is."""
+    number = as_number(value)
+    if number is None:
+        hint = f': write exact("{value}")' if isinstance(value, str) else ""
+        raise TypeError(f"{value!r} is not a number{hint}")
+    return number
+
+
 def _rational(text: str) -> fmpq:
     stripped = text.strip()
     if len(stripped) > _LONGEST:

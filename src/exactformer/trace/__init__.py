@@ -1,5 +1,5 @@
 """Steps, and the record of a pass."""
 
-from exactformer.trace.trace import Output, Step, Trace, trace
+from exactformer.trace.trace import Output, Step, Trace, run
 
-__all__ = ["Output", "Step", "Trace", "trace"]
+__all__ = ["Output", "Step", "Trace", "run"]

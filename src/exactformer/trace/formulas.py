@@ -24,16 +24,16 @@ _OPERATIONS: dict[str, Description] = {
     ),
     "same": Description("carry on", "{0}", "{0}"),
     "add": Description("add", "{0} + {1}", "{0}+{1}"),
-    "linear": Description("multiply by a matrix", "{0} · {1}", r"{0}\,{1}"),
-    "unembed": Description("multiply by the transposed embedding", "{0} · {1}ᵀ", r"{0}\,{1}^{{\mathsf T}}"),
-    "project": Description("multiply by each head's matrix", "{0} · {1}", r"{0}\,{1}"),
-    "merge": Description("heads side by side, multiplied by a matrix", "{0} · {1}", r"{0}\,{1}"),
-    "scores": Description("dot products of queries and keys", "{0} · {1}ᵀ", r"{0}\,{1}^{{\mathsf T}}"),
+    "linear": Description("multiply by a matrix", "{0} · {1}", r"{0}\cdot {1}"),
+    "unembed": Description("multiply by the transposed embedding", "{0} · {1}ᵀ", r"{0}\cdot {1}^{{\mathsf T}}"),
+    "project": Description("multiply by each head's matrix", "{0} · {1}", r"{0}\cdot {1}"),
+    "merge": Description("heads side by side, multiplied by a matrix", "{0} · {1}", r"{0}\cdot {1}"),
+    "scores": Description("dot products of queries and keys", "{0} · {1}ᵀ", r"{0}\cdot {1}^{{\mathsf T}}"),
     "scale": Description("scale", "{0} · {scale}", r"{0}\cdot {scale_latex}"),
-    "mask": Description("hide what may not be seen", "{0}, -inf where {hidden}", r"{0},\ -\infty\text{{ where {hidden}}}"),
+    "mask": Description("hide what may not be seen", "{0}, -inf where {hidden}", r"{0},\ -\infty\text{{ where }}{hidden_latex}"),
     "shift": Description("subtract each row's largest", "{0} - max({0})", r"{0}-\max({0})"),
     "softmax": Description("softmax of each row", "softmax({0})", r"\operatorname{{softmax}}({0})"),
-    "mix": Description("averages of the values, weighted", "{0} · {1}", r"{0}\,{1}"),
+    "mix": Description("averages of the values, weighted", "{0} · {1}", r"{0}\cdot {1}"),
     "mean": Description("mean", "mean({0})", r"\operatorname{{mean}}({0})"),
     "center": Description("subtract the mean", "{0} - {1}", "{0}-{1}"),
     "variance": Description("variance", "mean({0}²)", r"\operatorname{{mean}}({0}^2)"),
@@ -49,7 +49,7 @@ _OPERATIONS: dict[str, Description] = {
     ),
     "argmax": Description("the largest logit", "argmax({0})", r"\operatorname{{argmax}}({0})"),
 }
-_HIDDEN = {"causal": "j > i", "strict": "j ≥ i", "none": "nothing"}
+_HIDDEN = {"causal": ("j > i", "j>i"), "strict": ("j ≥ i", r"j\ge i"), "none": ("nothing", r"\text{nothing}")}
 
 
 def describe(op: str, reads: tuple[str, ...], config: Config) -> Description:
@@ -61,7 +61,8 @@ def describe(op: str, reads: tuple[str, ...], config: Config) -> Description:
     """
     title, formula, latex = _OPERATIONS[op]
     factor = config.scale_factor
-    known = {"scale": str(factor), "scale_latex": factor.latex, "hidden": _HIDDEN[config.mask]}
+    known = {"scale": str(factor), "scale_latex": factor.latex, "hidden": _HIDDEN[config.mask][0]}
+    known["hidden_latex"] = _HIDDEN[config.mask][1]
     names = [_short(read) for read in reads]
     biased = op in ("linear", "unembed", "project", "merge") and len(names) > 2
     if biased:

@@ -29,6 +29,13 @@ class Step:
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.values, dtype=dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.values.shape)
+
     @property
     def by_head(self) -> bool:
         return bool(self.values.ndim == 3)
@@ -82,7 +89,12 @@ class Trace:
 
     def token(self, position: int) -> str | None:
         """The token that follows `position`; None where it is undefined, undecided or not reached."""
+        if not 0 <= position < len(self.output):
+            raise IndexError(f"no token at position {position}: the pass has {len(self.output)}")
         return self.output[position].token
+
+    def __repr__(self) -> str:
+        return f"<trace of {' '.join(self.tokens)!r}: {len(self.steps)} steps, {self.arithmetic}>"
 
     def shown(self, position: int) -> Iterator[Step]:
         """The steps of one position, up to the one that it stops at."""
@@ -107,7 +119,7 @@ class Trace:
         return render(self)
 
 
-def trace(
+def run(
     model: Model,
     tokens: Sequence[str] | str,
     arithmetic_name: str = "exact",

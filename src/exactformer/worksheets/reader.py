@@ -34,7 +34,8 @@ class Table:
         if field in self.raw:
             return self.raw[field]
         if default is _MISSING:
-            raise self.error(field, "is missing")
+            near = get_close_matches(field, self.raw, 1, 0.7)
+            raise self.error(field, f"is missing ({near[0]} is there: did you mean that?)" if near else "is missing")
         return default
 
     def table(self, field: str, required: bool = True) -> Table:
@@ -85,10 +86,15 @@ class Table:
             raise self.error(field, f"is {describe(value)}, not one of {', '.join(allowed)}")
         return str(value)
 
-    def finish(self) -> None:
-        """Nothing may be left over: a misspelt field must not be a silent default."""
+    def finish(self, **elsewhere: str) -> None:
+        """Nothing may be left over: a misspelt field must not be a silent default.
+
+        `elsewhere` tells with which choice a field would have its place.
+        """
         for field in self.raw:
             if field not in self.taken:
+                if field in elsewhere:
+                    raise self.error(field, f"is given, but it goes with {elsewhere[field]}")
                 near = get_close_matches(field, self.taken, 1)
                 hint = f" (did you mean {near[0]}?)" if near else f" (known here: {', '.join(sorted(self.taken))})"
                 raise self.error(field, f"is not a field of a worksheet{hint}")

@@ -15,10 +15,10 @@ from exactformer.model.weights import expected_shapes
 from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.numbers.field import ONE
-from exactformer.worksheets.reader import Table, WorksheetError, describe
+from exactformer.worksheets.reader import Decimal, Table, WorksheetError, describe
 
 _MOST_ENTRIES = 1_000_000
-_IDENTITY = re.compile(r"(?:(\S+)\s+)?identity")
+_IDENTITY = re.compile(r"(-|[^\s*]*)\s*\*?\s*identity")
 
 
 def read_model(worksheet: Table) -> Model:
@@ -29,19 +29,18 @@ def read_model(worksheet: Table) -> Model:
     table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
     try:
         choices = _choices(fields, table)
-        fields.finish()
+        fields.finish(activation="an mlp")
         config = Config(vocabulary=tuple(vocabulary), **choices)
         model = Model(config, _weights(weights, config, table))
     except ConfigError as error:
         place = "model" if hasattr(Config, error.field) or error.field in Config.__dataclass_fields__ else "weights"
         raise WorksheetError(f"{worksheet.file}: {place}.{error.field} {error.problem}") from None
-    weights.finish()
+    weights.finish(W_U='unembedding = "own"', b_U="an unembedding", W_pos='positions = "table"', ln_final="final_norm = true")
     return model
 
 
 def _choices(fields: Table, table: Any) -> dict[str, Any]:
     mlp = fields.integer("mlp", 0)
-    scale = fields.take("scale")
     return {
         "dim": fields.integer("dim"),
         "blocks": fields.integer("blocks"),
@@ -51,7 +50,7 @@ def _choices(fields: Table, table: Any) -> dict[str, Any]:
         "final_norm": fields.flag("final_norm", False),
         "epsilon": None if fields.take("epsilon", None) is None else fields.number("epsilon"),
         "mask": fields.choice("mask", get_args(Mask)),
-        "scale": scale if scale in ("none", "sqrt") else fields.exact(scale, "scale"),
+        "scale": _scale(fields),
         "positions": fields.choice("positions", get_args(Positions)),
         "length": len(table) if isinstance(table, list) else None,
         "mlp": mlp,
@@ -59,6 +58,13 @@ def _choices(fields: Table, table: Any) -> dict[str, Any]:
         "unembedding": fields.choice("unembedding", get_args(Unembedding)),
         "residual": fields.flag("residual", True),
     }
+
+
+def _scale(fields: Table) -> Any:
+    value = fields.take("scale")
+    if isinstance(value, str) and not isinstance(value, Decimal) and not value[:1].isdigit() and value not in ("none", "sqrt"):
+        raise fields.error("scale", f"is {describe(value)}, not one of none, sqrt, or a number")
+    return value if value in ("none", "sqrt") else fields.exact(value, "scale")
 
 
 def _weights(fields: Table, config: Config, table: Any) -> Weights:
@@ -100,7 +106,7 @@ def _block(fields: Table, config: Config) -> BlockWeights:
     normed = config.norm != "none"
     ln1 = _norm(fields, "ln1", dim) if normed else None
     ln2 = _norm(fields, "ln2", dim) if normed and config.mlp else None
-    fields.finish()
+    fields.finish(mlp="a width: model.mlp", ln1='norm = "pre" or "post"', ln2='norm = "pre" or "post", and an MLP')
     return BlockWeights(attn=attention, mlp=mlp, ln1=ln1, ln2=ln2)
 
 
@@ -157,12 +163,15 @@ def _entries(fields: Table, name: str, value: Any, shape: tuple[int, ...], place
 
 
 def _shorthand(fields: Table, name: str, text: str, shape: tuple[int, ...]) -> Array:
+    if text.strip() == "zeros":
+        return zeros(*shape)
     match = _IDENTITY.fullmatch(text.strip())
-    if match is None:
-        raise fields.error(name, f'is {describe(text)}: write a list of numbers, "identity" or a multiple such as "1/2 identity"')
+    if match is None or len(shape) < 2:
+        wanted = '"zeros"' if len(shape) < 2 else '"identity", a multiple such as "1/2 identity", or "zeros"'
+        raise fields.error(name, f"is {describe(text)}: write a list of numbers, {wanted}")
     if shape[-1] != shape[-2] or any(n != 1 for n in shape[:-2]):
         raise fields.error(name, f"is the identity, but its shape {_times(shape)} is not square")
-    factor = ONE if match[1] is None else fields.exact(match[1], name)
+    factor = fields.exact({"": "1", "-": "-1"}.get(match[1], match[1]), name)
     return _identity(shape[-1], factor).reshape(shape)
 
 

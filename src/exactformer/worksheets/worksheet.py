@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from exactformer.model import Model
-from exactformer.trace import Trace, trace
+from exactformer.trace import Trace, run
 from exactformer.worksheets.reader import Decimal, Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
+_BARE_FRACTION = re.compile(r"[\[,=]\s*(-?\d+/\d+)\s*[\],\n]")
 LARGEST = 8 * 2**20  # bytes of a worksheet: far more than can be computed exactly
 
 
@@ -26,6 +28,9 @@ class Worksheet:
     title: str
     about: str
 
+    def __repr__(self) -> str:
+        return f"<worksheet {self.title!r}: {' '.join(self.tokens)!r}>"
+
     def trace(
         self,
         tokens: str | tuple[str, ...] | None = None,
@@ -34,7 +39,7 @@ class Worksheet:
         progress: Callable[[str], None] = lambda step: None,
     ) -> Trace:
         given = self.tokens if tokens is None else tokens
-        return trace(self.model, given, arithmetic, self.title, stop_at_named, progress)
+        return run(self.model, given, arithmetic, self.title, stop_at_named, progress)
 
 
 def load(source: str | os.PathLike[str]) -> Worksheet:
@@ -44,10 +49,14 @@ def load(source: str | os.PathLike[str]) -> Worksheet:
     'a'
     """
     name = os.fspath(source)
-    if name in examples():
-        resource = files("exactformer.worksheets") / "examples" / f"{name}.toml"
-        return loads(resource.read_text(encoding="utf-8"), name)
-    return loads(_read(Path(name)), name)
+    return loads(example_text(name) if name in examples() else _read(Path(name)), name)
+
+
+def example_text(name: str) -> str:
+    """The worksheet of a built-in example."""
+    if name not in examples():
+        raise WorksheetError(f"{name}: there is no built-in example of that name ({', '.join(examples())})")
+    return (files("exactformer.worksheets") / "examples" / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def examples() -> dict[str, str]:
@@ -62,9 +71,11 @@ def loads(text: str, name: str = "worksheet") -> Worksheet:
         raw = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
-        raise WorksheetError(f"{name}: {problem}") from None
-    except ValueError as error:
-        raise WorksheetError(f"{name}: {error}") from None
+        fraction = _BARE_FRACTION.search(text)
+        hint = f' (a fraction is written as a text: "{fraction[1]}")' if fraction and not isinstance(error, RecursionError) else ""
+        raise WorksheetError(f"{name}: {problem}{hint}") from None
+    except ValueError:  # Python reads integers of up to 4,300 digits
+        raise WorksheetError(f'{name}: an integer has more than 4,300 digits; write it as a text, "123…"') from None
     table = Table(raw, name)
     model = read_model(table)
     given = table.table("input")
@@ -87,13 +98,8 @@ def _tokens(given: Table) -> tuple[str, ...]:
 def _read(path: Path) -> str:
     try:
         if not path.is_file():
-            known = ", ".join(examples())
-            problem = (
-                "is a folder, not a worksheet"
-                if path.is_dir()
-                else f"there is no such file, nor a built-in example of that name ({known})"
-            )
-            raise WorksheetError(f"{path}: {problem}")
+            absent = f"there is no such file, nor a built-in example of that name ({', '.join(examples())})"
+            raise WorksheetError(f"{path}: {'is a folder or a device, not a file' if path.exists() else absent}")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             content = file.read(LARGEST + 1)
@@ -102,6 +108,6 @@ def _read(path: Path) -> str:
     if size > LARGEST or len(content) > LARGEST:
         raise WorksheetError(f"{path}: has {max(size, len(content)):,} bytes; a worksheet may have {LARGEST:,}")
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise WorksheetError(f"{path}: is not UTF-8 text (byte {error.start})") from None
