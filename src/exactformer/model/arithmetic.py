@@ -16,9 +16,12 @@ from exactformer.numbers import Number
 
 
 class Note(Protocol):
-    """Takes down one step of a pass (its name, its operation, its value, what it reads) and hands the value back."""
+    """Takes down one step of a pass (its name, its operation, its value, what it reads) and hands the value back.
 
-    def __call__(self, name: str, op: str, value: Any, *reads: str, remarks: tuple[str, ...] = ()) -> Any: ...
+    A remark is said of a position.
+    """
+
+    def __call__(self, name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ class Arithmetic(ABC):
         if config.stable:
             masked = note(f"{name}.shifted", "shift", self.shift(masked), f"{name}.masked")
         blind = [i for i in range(len(x)) if not any(config.sees(i, j) for j in range(len(x)))]
-        remarks = tuple(f"position {i} may look nowhere: its weights are zeros" for i in blind)
+        remarks = tuple((i, f"position {i} may look nowhere: its weights are zeros") for i in blind)
         source = f"{name}.shifted" if config.stable else f"{name}.masked"
         pattern = note(f"{name}.pattern", "softmax", self.softmax(masked), source, remarks=remarks)
         z = note(f"{name}.z", "mix", self.mix(pattern, v), f"{name}.pattern", f"{name}.v")  # [heads, T, head_dim]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from exactformer.render.layout import Line, Section, sections, summary, verdict
+from exactformer.render.layout import Line, Section, outcome, sections, summary, verdict, weights
 from exactformer.trace import Trace
 
 _STYLE = """
@@ -39,11 +39,14 @@ def fragment(trace: Trace, digits: int = 12) -> str:
     )
     body = "\n".join(_section(section, trace) for section in sections(trace, digits))
     intro = f"<p>{escape(summary(trace))}<br>tokens <code>{tokens}</code> · arithmetic {trace.arithmetic}<br>{marks}</p>"
-    return f'<div class="exactformer"><style>{_STYLE}</style>{title}{intro}\n{body}</div>'
+    given = "".join(f"<tr><td><code>{name}</code></td><td><code>{escape(text)}</code></td></tr>" for name, text in weights(trace))
+    ending = f"<p><strong><code>{escape(outcome(trace))}</code></strong></p>" if trace.output else ""
+    return f'<div class="exactformer"><style>{_STYLE}</style>{title}{intro}\n<table>{given}</table>{body}{ending}</div>'
 
 
 def _section(section: Section, trace: Trace) -> str:
-    rows = "\n".join(_row(line) for line in section.lines)
+    told: set[str] = set()
+    rows = "\n".join(_row(line, told) for line in section.lines)
     output, end = section.output, ""
     if output is not None:
         token = "no token" if output.token is None else f"token <code>{escape(output.token)}</code>"
@@ -52,12 +55,15 @@ def _section(section: Section, trace: Trace) -> str:
     return f"<h2>position {section.position} · <code>{escape(section.token)}</code></h2>\n<table>{head}\n{rows}</table>{end}"
 
 
-def _row(line: Line) -> str:
+def _row(line: Line, told: set[str]) -> str:
+    """`told` are the reasons that stand above already: a reason travels with the value, and is told once."""
     first, *more = line.variants()
     cells = [f'<span class="{cell.kind}">{escape(text)}</span>' for cell, text in zip(line.cells, first[1], strict=True)]
-    columns = [f"{escape(column)} = {cell}" for column, cell in zip(line.columns, cells, strict=True)] if line.columns else cells
-    parts = [f"{first[0]} " + ", ".join(columns).join(line.brackets)]
+    if line.columns:
+        cells = [f"{escape(column)} = {cell}" for column, cell in zip(line.columns, cells, strict=True)]
+    parts = [f"{first[0]} " + ", ".join(cells).join(line.brackets)]
     parts += [f'<span class="more">{mark} {escape(line.joined(texts))}</span>' for mark, texts in more]
-    parts += [f'<span class="undefined">{escape(reason)}</span>' for reason in line.reasons]
+    parts += [f'<span class="undefined">{escape(reason)}</span>' for reason in line.reasons if reason not in told]
+    told.update(line.reasons)
     formula = f'<td class="formula"><code>{escape(line.step.formula)}</code></td>'
     return f"<tr><td><code>{escape(line.name)}</code></td>{formula}<td><code>{'<br>'.join(parts)}</code></td></tr>"

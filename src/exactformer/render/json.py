@@ -74,7 +74,7 @@ def _step(step: Step, trace: Trace, digits: int) -> dict[str, Any]:
         "shape": list(step.values.shape),
         "values": nested(step.values, 0),
     }
-    return result | ({"remarks": list(step.remarks)} if step.remarks else {})
+    return result | ({"remarks": [text for _, text in step.remarks]} if step.remarks else {})
 
 
 def _output(output: Output, trace: Trace, digits: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exactformer.render.layout import Line, Section, sections, summary, verdict
+from exactformer.render.layout import Line, Section, outcome, sections, summary, verdict, weights
 from exactformer.render.values import Shown
 from exactformer.trace import Trace
 
@@ -11,12 +11,12 @@ _ESCAPES = {
     "^": r"\^{}", "~": r"\~{}", "ε": r"$\varepsilon$", "·": r"$\cdot$", "√": r"$\surd$", "≈": r"$\approx$", "…": r"\ldots{}",
     "≥": r"$\ge$", "π": r"$\pi$", "−": "--", "→": r"$\to$", "ᵀ": r"$^{\mathsf T}$",
 }  # fmt: skip
+_WIDEST = 50  # characters, roughly, beside names and formulas
 _PREAMBLE = r"""\documentclass[a4paper,10pt]{article}
-\usepackage[utf8]{inputenc}
-\usepackage[T1]{fontenc}
 \usepackage{amsmath,longtable}
 \usepackage[margin=2cm]{geometry}
 \setlength{\parindent}{0pt}
+\renewcommand{\arraystretch}{1.35}
 \begin{document}
 """
 
@@ -29,8 +29,11 @@ def render(trace: Trace, digits: int = 12) -> str:
         rf"Tokens \texttt{{{tokens}}}, arithmetic {trace.arithmetic}. A star marks what was recovered: exact again, proved.",
         "",
     ]
+    rows = [rf"\texttt{{\small {escape(name)}}} & $\scriptstyle {values}$ \\" for name, values in weights(trace)]
+    lines += [r"\begin{longtable}{@{}l@{\quad}l@{}}", *rows, r"\end{longtable}"]
     for section in sections(trace, digits):
         lines += _section(section, trace)
+    lines += [rf"\textbf{{{escape(outcome(trace))}}}"] if trace.output else []
     return "\n".join([*lines, r"\end{document}", ""])
 
 
@@ -59,18 +62,24 @@ def _section(section: Section, trace: Trace) -> list[str]:
 
 
 def _values(line: Line) -> list[str]:
-    rows = [_row(line, [_marked(cell) for cell in line.cells])]
-    if line.has_named:
-        rows.append(r"\approx " + _row(line, [_decimal(cell) for cell in line.cells]))
+    """The formulas of a line, and their digits; one a line where they would run off the page."""
+    rows = _rows(line, [_marked(cell) for cell in line.cells], [cell.marked for cell in line.cells], "")
+    if any(cell.digits and not cell.too_long for cell in line.cells):
+        decimals = [cell.digits or cell.text for cell in line.cells]
+        rows += _rows(line, [_decimal(cell) for cell in line.cells], decimals, r"\approx ")
     return rows
 
 
-def _row(line: Line, formulas: list[str]) -> str:
+def _rows(line: Line, formulas: list[str], texts: list[str], sign: str) -> list[str]:
     if line.columns:
         pairs = zip(line.columns, formulas, strict=True)
-        return r",\ ".join(rf"\text{{\texttt{{{escape(column)}}}}}={formula}" for column, formula in pairs)
-    inside, (left, right) = r",\ ".join(formulas), line.brackets
-    return rf"\left{left}{inside}\right{right}" if left else inside
+        formulas = [rf"\text{{\texttt{{{escape(column)}}}}}={formula}" for column, formula in pairs]
+    left, right = line.brackets
+    if len(", ".join(line.labelled(texts))) <= _WIDEST:
+        inside = r",\ ".join(formulas)
+        return [sign + (rf"\left{left}{inside}\right{right}" if left else inside)]
+    ends = [left, *[r"\phantom{(}"] * (len(formulas) - 1)], [*[","] * (len(formulas) - 1), right]
+    return [sign + rf"{start}{formula}{end}" for start, formula, end in zip(ends[0], formulas, ends[1], strict=True)]
 
 
 def _marked(cell: Shown) -> str:

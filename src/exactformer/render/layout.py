@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from exactformer.render.values import Shown, show
 from exactformer.trace import Output, Step, Trace
 
-_ROWS_OF_POSITIONS = ("scores", "scale", "mask", "softmax")  # operations whose rows run over positions, not dimensions
+_MOST_WEIGHTS = 36
+_SCALARS = ("mean", "variance", "deviation")
+_ROWS_OF_POSITIONS = ("scores", "scale", "mask", "shift", "softmax")  # operations whose rows run over positions, not dimensions
 
 
 @dataclass(frozen=True)
@@ -16,13 +19,14 @@ class Line:
     """One step at one position, for one head where there are several."""
 
     step: Step
+    position: int
     head: int | None
     cells: tuple[Shown, ...]
     columns: tuple[str, ...]  # what the cells stand for, or ()
 
     @property
     def brackets(self) -> tuple[str, str]:
-        if self.columns or self.step.values.shape[-1] == 1:
+        if self.columns or self.step.op in _SCALARS:
             return "", ""
         return ("[", "]") if self.step.op in _ROWS_OF_POSITIONS else ("(", ")")
 
@@ -37,19 +41,23 @@ class Line:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why a value is undefined, and other remarks."""
-        return (*dict.fromkeys(cell.why for cell in self.cells if cell.why), *self.step.remarks)
+        remarks = (text for position, text in self.step.remarks if position == self.position)
+        return (*dict.fromkeys(cell.why for cell in self.cells if cell.why), *remarks)
 
     def variants(self) -> Iterator[tuple[str, list[str]]]:
         """The cells as they are shown (~ where one is named), as they were computed (=), and their proved digits (≈)."""
-        yield "~" if self.has_named else "", [cell.marked for cell in self.cells]
+        readable = any(cell.status == "named" and not cell.too_long for cell in self.cells)
+        yield "~" if readable else "", [cell.marked for cell in self.cells]
         if any(cell.written not in ("", cell.text) for cell in self.cells):
-            yield "=", [cell.written or cell.text for cell in self.cells]
+            yield "=", [cell.written or ("…" if cell.status == "named" else cell.text) for cell in self.cells]
         if any(cell.digits and not cell.too_long for cell in self.cells):
             yield "≈", [cell.digits or cell.text for cell in self.cells]
 
     def labelled(self, texts: list[str]) -> list[str]:
         """Each text with the token that it stands for, where the cells stand for tokens."""
-        return [f"{c} = {t}" for c, t in zip(self.columns, texts, strict=True)] if self.columns else texts
+        if not self.columns:
+            return texts
+        return [f"{c} {t}" if t.startswith("≈") else f"{c} = {t}" for c, t in zip(self.columns, texts, strict=True)]
 
     def joined(self, texts: list[str]) -> str:
         return ", ".join(self.labelled(texts)).join(self.brackets)
@@ -74,7 +82,25 @@ def _lines(step: Step, position: int, trace: Trace, digits: int) -> Iterator[Lin
     columns = trace.model.config.vocabulary if step.name in ("logits", "probs") else ()
     for head, row in enumerate(rows):
         several = len(rows) > 1
-        yield Line(step, head if several else None, tuple(show(value, digits) for value in row), columns)
+        yield Line(step, position, head if several else None, tuple(show(value, digits) for value in row), columns)
+
+
+def weights(trace: Trace) -> Iterator[tuple[str, str]]:
+    """The weights, each in a line: what a reader needs to check a product by hand. Large ones by their shape."""
+    for name, values in trace.model.weights.named():
+        if values.size > _MOST_WEIGHTS:
+            yield name, " × ".join(map(str, values.shape))
+        else:
+            yield name, _nested(values[0] if values.ndim == 3 and len(values) == 1 else values)
+
+
+def _nested(values: Any) -> str:
+    return str(values) if not hasattr(values, "shape") else "(" + ", ".join(_nested(item) for item in values) + ")"
+
+
+def outcome(trace: Trace) -> str:
+    """The whole pass in one line: a b → a a."""
+    return f"{' '.join(trace.tokens)}  →  {' '.join(out.token if out.token is not None else '·' for out in trace.output)}"
 
 
 def summary(trace: Trace) -> str:
@@ -105,7 +131,7 @@ def verdict(output: Output, arithmetic: str) -> str:
     if output.runner_up is None:
         return "the only token"
     margin = show(output.margin)
-    amount = margin.text if margin.status != "named" else f"{margin.digits}…"
+    amount = f"{margin.text} ≈ {margin.digits}" if margin.digits and not margin.too_long else margin.text
     lead = f"leads {output.runner_up} by {amount}"
     return f"proved: {lead}" if output.proved else f"in {arithmetic}, not proved: {lead}"
 

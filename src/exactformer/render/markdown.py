@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exactformer.render.layout import Line, Section, sections, summary, verdict
+from exactformer.render.layout import Line, Section, outcome, sections, summary, verdict, weights
 from exactformer.trace import Trace
 
 
@@ -14,8 +14,10 @@ def render(trace: Trace, digits: int = 12) -> str:
             "Marks: `*` recovered (exact again, proved); `~` named, with the form as computed (`=`) and proved digits (`≈`).",
             "",
         ]
+    lines += ["| weight | value |", "|---|---|", *(f"| `{name}` | `{values}` |" for name, values in weights(trace)), ""]
     for section in sections(trace, digits):
         lines += _section(section, trace)
+    lines += [f"`{_cell(outcome(trace))}`", ""] if trace.output else []
     return "\n".join(lines)
 
 

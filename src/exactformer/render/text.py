@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from textwrap import wrap
 
-from exactformer.render.layout import Line, Section, sections, summary, verdict
+from exactformer.render.layout import Line, Section, outcome, sections, summary, verdict, weights
 from exactformer.trace import Trace
 
 Paint = Callable[[str, str], str]  # text and status in, text out
@@ -13,11 +13,8 @@ Paint = Callable[[str, str], str]  # text and status in, text out
 _CODES = {"exact": "", "named": "36", "recovered": "32", "masked": "90", "undefined": "31", "float": "", "dim": "90", "strong": "1"}
 _LABEL, _FORMULA = 24, 38  # columns of names and formulas
 _LEGEND = (
-    ("exact", "3/2", "exact"),
-    ("recovered", "1*", "recovered (exact again, proved)"),
-    ("named", "~ e/(1+e)", "named (= as computed, ≈ proved digits)"),
-    ("masked", "-inf", "masked"),
-    ("undefined", "undefined", "with its reason"),
+    (("exact", "3/2", "exact"), ("recovered", "1*", "recovered: exact again, proved"), ("masked", "-inf", "masked")),
+    (("named", "~ e/(1+e)", "named, = as computed, ≈ proved digits"), ("undefined", "undefined", "with its reason")),
 )
 
 
@@ -35,10 +32,12 @@ def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 12
     lines += wrap(summary(trace), width, subsequent_indent="  ")
     lines += [f"tokens {' '.join(trace.tokens)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"]
     if trace.arithmetic == "exact":
-        lines += ["", " · ".join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in _LEGEND)]
+        lines += ["", *("  ".join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in row) for row in _LEGEND)]
+    for name, values in [("", ""), *weights(trace)]:
+        lines += wrap(f"  {name:<{_LABEL}} {values}", width, subsequent_indent=" " * (_LABEL + 4)) or [""]
     for section in sections(trace, digits):
         lines += ["", *_section(section, trace, paint, width)]
-    lines += ["", *_outcome(trace, paint)] if trace.output else []
+    lines += ["", paint(outcome(trace), "strong")] if trace.output else []
     return "\n".join(lines) + "\n"
 
 
@@ -91,11 +90,6 @@ def _row(line: Line, mark: str, texts: list[str], width: int, paint: Paint) -> l
         current += paint(text, kind) + tail
         used += len(text) + len(tail)
     return [*lines, current]
-
-
-def _outcome(trace: Trace, paint: Paint) -> list[str]:
-    shown = " ".join(out.token if out.token is not None else "·" for out in trace.output)
-    return [f"{' '.join(trace.tokens)}  →  {paint(shown, 'strong')}"]
 
 
 def _few(vocabulary: tuple[str, ...]) -> str:

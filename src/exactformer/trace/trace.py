@@ -24,7 +24,7 @@ class Step:
     latex: str
     reads: tuple[str, ...]
     values: Any  # numpy.ndarray: [T, …] or [heads, T, …]
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[tuple[int, str], ...] = ()  # position and text
 
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]
@@ -136,7 +136,7 @@ def run(
     ops = arithmetic(arithmetic_name)
     steps: list[Step] = []
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[str, ...] = ()) -> Any:
+    def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
         progress(name)
         steps.append(Step(name, op, *describe(op, reads, model.config), reads, value, remarks))
         return value
