@@ -20,7 +20,7 @@ _PLACES = {
     "model": [
         "AttentionWeights", "BlockWeights", "Config", "ConfigError", "InputError", "MlpWeights", "Model", "NormWeights", "Weights",
     ],
-    "trace": ["Output", "Step", "Trace", "run"],
+    "trace": ["Descent", "Gradient", "Output", "Step", "Trace", "descend", "gradient", "run"],
     "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _PLACES.items() for name in names}

@@ -57,6 +57,64 @@ def trace(
 
 
 @commands.command()
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET]", default="capstone")
+@click.option("--tokens", metavar="TEXT", help="Input tokens. Default: those of the worksheet.")
+@click.option("--target", metavar="TEXT", help="The token wanted at each position: the loss is their mean cross-entropy.")
+@click.option("--upstream", metavar="ROWS", help='∂L/∂ of the last step, e.g. "0 0; 1 1/2". Default: ones at the last position.')
+@click.option("--step", "rate", metavar="NUMBER", help="Take one step of gradient descent, e.g. 1/10.")
+@click.option("--digits", type=click.IntRange(1, _MOST_DIGITS), default=12, show_default=True, help="Digits of named numbers.")
+@click.option("--arithmetic", type=click.Choice(("exact", "float64", "float32")), default="exact", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMATS[:4]), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to a file, whole or not at all.")
+def grad(
+    source: str, tokens: str | None, target: str | None, upstream: str | None, rate: str | None, digits: int, arithmetic: str,
+    form: str, output: Path | None,
+) -> None:  # fmt: skip
+    """Trace the backward pass: the gradient of every step and weight. Models with logits need --target."""
+    from exactformer.numbers import exact
+    from exactformer.render import gradients, text
+    from exactformer.trace import descend, gradient
+    from exactformer.worksheets import load
+
+    step = None if rate is None else _number("--step", rate, exact)
+    if rate is not None and form != "text":
+        raise click.ClickException("--step: goes with --format text")
+    with Progress() as progress:
+        forward = load(source).trace(tokens, arithmetic, progress=progress)
+        given = _upstream(upstream, forward) if forward.model.config.unembedding == "none" else None
+        result = gradient(forward, target, given, progress)
+        if form == "text" and output is None and _colour():
+            shown = gradients.text(result, digits, text.coloured)
+        else:
+            shown = gradients.RENDERERS[form](result, digits)
+        if step is not None:
+            if result.loss is None:
+                raise click.ClickException("--step: the model has no loss to take a step against")
+            shown += "\n" + "\n".join(gradients.descent_lines(descend(result, step), str(step), digits)) + "\n"
+    _emit(shown, output)
+
+
+def _upstream(text: str | None, forward: Any) -> Any:
+    """A matrix from "a b; c d"; by default ones at the last position."""
+    from exactformer.numbers import array, exact
+
+    shape = forward.steps[-1].values.shape
+    if text is None:
+        return array([[int(i == shape[0] - 1)] * shape[1] for i in range(shape[0])])
+    rows = [[_number("--upstream", entry, exact) for entry in row.split()] for row in text.split(";")]
+    if len({len(row) for row in rows}) != 1:
+        raise click.ClickException("--upstream: its rows differ in length")
+    return array(rows)
+
+
+def _number(option: str, text: str, exact: Any) -> Any:
+    try:
+        return exact(text)
+    except ValueError as error:
+        raise click.ClickException(f"{option}: {error}") from None
+
+
+@commands.command()
 @click.argument("name", required=False)
 def examples(name: str | None) -> None:
     """List the built-in examples, or print the worksheet of one: a start for your own."""
@@ -75,13 +133,17 @@ def _render(result: Any, form: str, digits: int, to_terminal: bool) -> str:
     if form == "text":
         from exactformer.render import text
 
-        colour = to_terminal and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        colour = to_terminal and _colour()
         width = max(80, os.get_terminal_size().columns) if to_terminal and sys.stdout.isatty() else 120
         return text.render(result, digits, text.coloured if colour else text.plain, width)
     from importlib import import_module
 
     rendered: str = import_module(f"exactformer.render.{form}").render(result, digits)
     return rendered
+
+
+def _colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 def _emit(text: str, output: Path | None) -> None:

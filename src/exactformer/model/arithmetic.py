@@ -114,6 +114,48 @@ class Arithmetic(ABC):
     def choose(self, logits: Any) -> list[Choice]:
         """The argmax of every row."""
 
+    # -- what the backward pass needs besides; arrays broadcast as NumPy's do
+    @abstractmethod
+    def cross_entropy(self, logits: Any, targets: list[int]) -> tuple[Any, Any]:
+        """The mean over positions of −log softmax(logits)[target], and its gradient by the logits."""
+
+    @abstractmethod
+    def ratio(self, p: int, q: int) -> Any:
+        """p/q"""
+
+    @abstractmethod
+    def zeros_like(self, x: Any) -> Any: ...
+
+    @abstractmethod
+    def product(self, x: Any, y: Any) -> Any:
+        """x y over the last two axes."""
+
+    @abstractmethod
+    def times(self, x: Any, y: Any) -> Any:
+        """Entry by entry."""
+
+    @abstractmethod
+    def over(self, x: Any, y: Any) -> Any:
+        """Entry by entry."""
+
+    @abstractmethod
+    def subtract(self, x: Any, y: Any) -> Any: ...
+
+    @abstractmethod
+    def total(self, x: Any, axis: int) -> Any: ...
+
+    @abstractmethod
+    def scatter(self, x: Any, rows: list[int], size: int) -> Any:
+        """A table of `size` rows: row r is the sum of the x_i with rows[i] = r."""
+
+    @abstractmethod
+    def slope(self, x: Any, kind: Activation) -> Any:
+        """The derivative of an activation; that of ReLU at 0 is 0 by convention."""
+
+    @abstractmethod
+    def zero_entries(self, x: Any) -> list[tuple[int, ...]]:
+        """The places where x is 0."""
+
     # -- composites
     def layer_norm(self, x: Any, weights: NormWeights, config: Config, name: str, reads: str, note: Note) -> Any:
         assert config.epsilon is not None

@@ -22,6 +22,7 @@ from exactformer.numbers import (
     exact,
     exp,
     from_float,
+    log,
     maximum,
     pi,
     recover,
@@ -153,6 +154,57 @@ class ExactArithmetic(Arithmetic):
     def choose(self, logits: Array) -> list[Choice]:
         return [_choose(row.tolist()) for row in logits]
 
+    def cross_entropy(self, logits: Array, targets: list[int]) -> tuple[Number, Array]:
+        share = fmpq(1, len(targets))
+        losses = []
+        for row, target in zip(logits.tolist(), targets, strict=True):
+            undefined = next((x for x in row if type(x) is Undefined), None)
+            losses.append(undefined or subtract(log(total([exp(x) for x in row])), row[target]))
+        gradient = self.softmax(logits)
+        for i, target in enumerate(targets):
+            gradient[i, target] = subtract(gradient[i, target], ONE)
+        return recover(combination([share] * len(losses), losses)), self.times(gradient, Exact(share))
+
+    def ratio(self, p: int, q: int) -> Exact:
+        return Exact(fmpq(p, q))
+
+    def zeros_like(self, x: Array) -> Array:
+        return zeros(*x.shape)
+
+    def product(self, x: Array, y: Array) -> Array:
+        if x.ndim == 2 and y.ndim == 2:
+            return _settled(matmul(x, y))
+        heads = max(len(x) if x.ndim == 3 else 1, len(y) if y.ndim == 3 else 1)
+        return np.stack([_settled(matmul(x[h % len(x)], y[h % len(y)])) for h in range(heads)])
+
+    def times(self, x: Any, y: Any) -> Array:
+        return _settled(_pairwise(multiply, x, y))
+
+    def over(self, x: Any, y: Any) -> Array:
+        return _settled(_pairwise(divide, x, y))
+
+    def subtract(self, x: Any, y: Any) -> Array:
+        return _settled(_pairwise(subtract, x, y))
+
+    def total(self, x: Array, axis: int) -> Array:
+        rows = np.moveaxis(x, axis, -1)
+        sums = np.empty(rows.shape[:-1], dtype=object)
+        for place in np.ndindex(*sums.shape):
+            sums[place] = total(rows[place].tolist())
+        return _settled(sums)
+
+    def scatter(self, x: Array, rows: list[int], size: int) -> Array:
+        table = zeros(size, *x.shape[1:])
+        for row in set(rows):
+            table[row] = self.total(x[[i for i, r in enumerate(rows) if r == row]], 0)
+        return table
+
+    def slope(self, x: Array, kind: Activation) -> Array:
+        return _settled(_each(lambda value: _decided(lambda: _SLOPES[kind](value), value), x))
+
+    def zero_entries(self, x: Array) -> list[tuple[int, ...]]:
+        return [place for place, value in np.ndenumerate(x) if type(value) is Exact and value.value == 0]
+
 
 def _each(function: Callable[..., Any], *arrays: Array) -> Array:
     """The function, entry by entry."""
@@ -161,6 +213,11 @@ def _each(function: Callable[..., Any], *arrays: Array) -> Array:
     for n, entries in enumerate(zip(*(a.flat for a in arrays), strict=True)):
         flat[n] = function(*entries)
     return result
+
+
+def _pairwise(function: Callable[..., Any], x: Any, y: Any) -> Array:
+    """The function, entry by entry, of arrays that broadcast."""
+    return _each(function, *np.broadcast_arrays(np.asarray(x, dtype=object), np.asarray(y, dtype=object)))
 
 
 def _column(values: Any) -> Array:
@@ -229,6 +286,29 @@ _ACTIVATIONS: dict[Activation, Callable[[Number], Number]] = {
     "identity": lambda x: x,
     "gelu": _gelu,
     "gelu_tanh": _gelu_tanh,
+}
+
+
+def _gelu_slope(x: Number) -> Number:
+    """Φ(x) + x·φ(x): the normal distribution and its density."""
+    density = exp(-(x**2) / 2) / sqrt(2 * pi())
+    return add(divide(erfc(divide(negate(x), sqrt(2))), _TWO), multiply(x, density))
+
+
+def _gelu_tanh_slope(x: Number) -> Number:
+    """s + x·s·(1 − s)·2y′ with s = 1/(1 + e^(−2y)) and y as in `_gelu_tanh`."""
+    y = multiply(_tanh_scale(), x + exact("0.044715") * x**3)
+    rest = divide(ONE, add(ONE, exp(2 * y)))  # 1 − s
+    s = divide(ONE, add(ONE, exp(-2 * y)))
+    slope = multiply(_tanh_scale(), 1 + exact("0.134145") * x**2)
+    return add(s, multiply(multiply(x, multiply(s, rest)), multiply(_TWO, slope)))
+
+
+_SLOPES: dict[Activation, Callable[[Number], Number]] = {
+    "relu": lambda x: ONE if sign(x) > 0 else ZERO,
+    "identity": lambda x: ONE,
+    "gelu": _gelu_slope,
+    "gelu_tanh": _gelu_tanh_slope,
 }
 
 

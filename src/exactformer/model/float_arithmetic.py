@@ -96,10 +96,62 @@ class FloatArithmetic(Arithmetic):
             case "identity":
                 return x
             case "gelu":
-                erf = np.array([math.erf(value) for value in (x / math.sqrt(2)).flat]).reshape(x.shape)
-                return np.asarray(x / 2 * (1 + erf), dtype=self.dtype)
+                return np.asarray(x / 2 * (1 + self._erf(x / math.sqrt(2))), dtype=self.dtype)
             case "gelu_tanh":
                 return np.asarray(x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), dtype=self.dtype)
+
+    def cross_entropy(self, logits: Floats, targets: list[int]) -> tuple[Any, Floats]:
+        shifted = self.shift(logits)
+        picked = shifted[np.arange(len(targets)), targets]
+        gradient = self.softmax(logits)
+        gradient[np.arange(len(targets)), targets] -= 1
+        return (np.log(np.exp(shifted).sum(axis=-1)) - picked).mean(), gradient / self.dtype.type(len(targets))
+
+    def ratio(self, p: int, q: int) -> Any:
+        return self.dtype.type(p / q)
+
+    def zeros_like(self, x: Floats) -> Floats:
+        return np.zeros_like(x)
+
+    def product(self, x: Floats, y: Floats) -> Floats:
+        return np.matmul(x, y)
+
+    def times(self, x: Any, y: Any) -> Floats:
+        return np.multiply(x, y)
+
+    def over(self, x: Any, y: Any) -> Floats:
+        return np.divide(x, y)
+
+    def subtract(self, x: Any, y: Any) -> Floats:
+        return np.subtract(x, y)
+
+    def total(self, x: Floats, axis: int) -> Floats:
+        return np.asarray(x.sum(axis=axis))
+
+    def scatter(self, x: Floats, rows: list[int], size: int) -> Floats:
+        table = np.zeros((size, *x.shape[1:]), dtype=self.dtype)
+        np.add.at(table, rows, x)
+        return table
+
+    def slope(self, x: Floats, kind: Activation) -> Floats:
+        match kind:
+            case "relu":
+                return (x > 0).astype(self.dtype)
+            case "identity":
+                return np.ones_like(x)
+            case "gelu":
+                cumulative = (1 + self._erf(x / math.sqrt(2))) / 2
+                return np.asarray(cumulative + x * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi), dtype=self.dtype)
+            case "gelu_tanh":
+                tanh = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+                inner = math.sqrt(2 / math.pi) * (1 + 0.134145 * x**2)
+                return np.asarray((1 + tanh) / 2 + x / 2 * (1 - tanh**2) * inner, dtype=self.dtype)
+
+    def zero_entries(self, x: Floats) -> list[tuple[int, ...]]:
+        return [tuple(place) for place in np.argwhere(x == 0).tolist()]
+
+    def _erf(self, x: Floats) -> Floats:
+        return np.array([math.erf(value) for value in x.flat]).reshape(x.shape)
 
     def choose(self, logits: Floats) -> list[Choice]:
         return [self._choose(row) for row in logits]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from exactformer.numbers import Exact, Named, Undecided
@@ -22,7 +23,7 @@ def document(trace: Trace, digits: int = 12) -> dict[str, Any]:
         "arithmetic": trace.arithmetic,
         "model": _model(trace, digits),
         "tokens": list(trace.tokens),
-        "steps": [_step(step, trace, digits) for step in trace.steps],
+        "steps": [step(each, digits, _reached(each, trace)) for each in trace.steps],
         "output": [_output(output, trace, digits) for output in trace.output],
     }
 
@@ -56,14 +57,14 @@ def value(x: Any, digits: int = 12) -> dict[str, Any]:
     return result
 
 
-def _step(step: Step, trace: Trace, digits: int) -> dict[str, Any]:
-    reached = [step.name in {shown.name for shown in trace.shown(position)} for position in range(len(trace.tokens))]
+def step(step: Step, digits: int = 12, reached: Sequence[bool] | None = None) -> dict[str, Any]:
+    """One step; the rows of positions that are not `reached` are null."""
 
     def nested(array: Any, axis: int) -> Any:
         if array.ndim == 0:
             return value(array.item() if array.dtype == object else array[()], digits)
-        over_positions = axis == (1 if step.by_head else 0)
-        return [None if over_positions and not reached[i] else nested(array[i, ...], axis + 1) for i in range(len(array))]
+        over_positions = reached is not None and axis == (1 if step.by_head else 0)
+        return [None if over_positions and not reached[i] else nested(array[i, ...], axis + 1) for i in range(len(array))]  # type: ignore[index]
 
     result = {
         "name": step.name,
@@ -75,6 +76,10 @@ def _step(step: Step, trace: Trace, digits: int) -> dict[str, Any]:
         "values": nested(step.values, 0),
     }
     return result | ({"remarks": [text for _, text in step.remarks]} if step.remarks else {})
+
+
+def _reached(step: Step, trace: Trace) -> list[bool]:
+    return [any(shown.name == step.name for shown in trace.shown(position)) for position in range(len(trace.tokens))]
 
 
 def _output(output: Output, trace: Trace, digits: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ _ESCAPES = {
     "≥": r"$\ge$", "π": r"$\pi$", "−": "--", "→": r"$\to$", "ᵀ": r"$^{\mathsf T}$",
 }  # fmt: skip
 _WIDEST = 50  # characters, roughly, beside names and formulas
-_PREAMBLE = r"""\documentclass[a4paper,10pt]{article}
+PREAMBLE = r"""\documentclass[a4paper,10pt]{article}
 \usepackage{amsmath,longtable}
 \usepackage[margin=2cm]{geometry}
 \setlength{\parindent}{0pt}
@@ -23,7 +23,7 @@ _PREAMBLE = r"""\documentclass[a4paper,10pt]{article}
 
 def render(trace: Trace, digits: int = 12) -> str:
     title = escape(trace.title or "A forward pass")
-    lines = [_PREAMBLE + rf"\section*{{{title}}}", escape(summary(trace)), ""]
+    lines = [PREAMBLE + rf"\section*{{{title}}}", escape(summary(trace)), ""]
     tokens = escape(" ".join(trace.tokens))
     lines += [
         rf"Tokens \texttt{{{tokens}}}, arithmetic {trace.arithmetic}. A star marks what was recovered: exact again, proved.",

@@ -1,5 +1,6 @@
 """Steps, and the record of a pass."""
 
+from exactformer.trace.gradient import Descent, Gradient, descend, gradient
 from exactformer.trace.trace import Output, Step, Trace, run
 
-__all__ = ["Output", "Step", "Trace", "run"]
+__all__ = ["Descent", "Gradient", "Output", "Step", "Trace", "descend", "gradient", "run"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from exactformer.model import Config
+from exactformer.model.backward import Part
 
 
 class Description(NamedTuple):
@@ -70,9 +72,60 @@ def describe(op: str, reads: tuple[str, ...], config: Config) -> Description:
     return Description(title, formula.format(*names, **known), latex.format(*map(_latex_name, names), **known))
 
 
+# What a step hands back to what it reads. {0}, {1}, … stand for what is read, ∂x for the gradient of x.
+_PARTS: dict[str, tuple[str, str]] = {
+    "given": ("given", r"\text{{given}}"),
+    "cross_entropy": ("({0} - 1 at the target) / T", r"({0}-[\text{{target}}])/T"),
+    "pass": ("{0}", "{0}"),
+    "lookup": ("{0}, summed over the places of each row", r"\textstyle\sum {0}"),
+    "tied.x": ("{0} · {1}", r"{0}\cdot {1}"),
+    "tied.W": ("{0}ᵀ · {1}", r"{0}^{{\mathsf T}}\cdot {1}"),
+    "linear.x": ("{0} · {1}ᵀ", r"{0}\cdot {1}^{{\mathsf T}}"),
+    "linear.W": ("{0}ᵀ · {1}", r"{0}^{{\mathsf T}}\cdot {1}"),
+    "bias": ("{0}, summed over positions", r"\textstyle\sum_t {0}"),
+    "scores.q": ("{0} · {1}", r"{0}\cdot {1}"),
+    "scores.k": ("{0}ᵀ · {1}", r"{0}^{{\mathsf T}}\cdot {1}"),
+    "scale": ("{0} · {scale}", r"{0}\cdot {scale_latex}"),
+    "softmax": ("(diag(a) - a aᵀ) {1}, a = {0}", r"(\operatorname{{diag}}(a)-aa^{{\mathsf T}})\,{1},\ a={0}"),
+    "mix.pattern": ("{0} · {1}ᵀ", r"{0}\cdot {1}^{{\mathsf T}}"),
+    "mix.v": ("{0}ᵀ · {1}", r"{0}^{{\mathsf T}}\cdot {1}"),
+    "mean": ("{0} / n", "{0}/n"),
+    "center.mean": ("-sum({0})", r"-\textstyle\sum {0}"),
+    "variance": ("{0} · 2 {1} / n", r"{0}\cdot 2\,{1}/n"),
+    "deviation": ("{0} / (2 {1})", r"{0}/(2\,{1})"),
+    "normalise.x": ("{0} · {1} / {2}", r"{0}\cdot {1}/{2}"),
+    "normalise.s": ("-sum({0} · {1} · {2}) / {3}²", r"-\textstyle\sum({0}\cdot {1}\cdot {2})/{3}^2"),
+    "normalise.w": ("sum over positions of {0} · {1} / {2}", r"\textstyle\sum_t {0}\cdot {1}/{2}"),
+    "relu.slope": ("{0} where {1} > 0, else 0", r"{0}\cdot[{1}>0]"),
+    "identity.slope": ("{0}", "{0}"),
+    "gelu.slope": ("{0} · GELU′({1})", r"{0}\cdot\operatorname{{GELU}}'({1})"),
+    "gelu_tanh.slope": ("{0} · GELU′({1})", r"{0}\cdot\operatorname{{GELU}}'({1})"),
+}
+
+
+def describe_parts(parts: Sequence[Part], config: Config) -> Description:
+    """The formula of a gradient: the sum of what its readers hand back."""
+    factor = config.scale_factor
+    known = {"scale": str(factor), "scale_latex": factor.latex}
+    texts, latexes = [], []
+    for part in parts:
+        formula, latex = _PARTS[part.role]
+        texts.append(formula.format(*(_gradient_name(read, "∂", _short) for read in part.reads), **known))
+        latexes.append(latex.format(*(_gradient_name(read, r"\partial ", _latex_short) for read in part.reads), **known))
+    return Description("gradient", " + ".join(texts) or "0", "+".join(latexes) or "0")
+
+
 def _short(name: str) -> str:
     parts = name.split(".")
     return ".".join(parts[2:]) if parts[0] == "blocks" else name
+
+
+def _gradient_name(name: str, mark: str, write: Callable[[str], str]) -> str:
+    return mark + write(name.removeprefix("grad.")) if name.startswith("grad.") else write(name)
+
+
+def _latex_short(name: str) -> str:
+    return _latex_name(_short(name))
 
 
 def _latex_name(name: str) -> str:

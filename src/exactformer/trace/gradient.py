@@ -1,0 +1,114 @@
+"""The record of a backward pass: the gradient of every step and weight, and a step of gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from exactformer.model import Model, Weights, arithmetic
+from exactformer.model.backward import Part, backward
+from exactformer.model.forward import InputError
+from exactformer.numbers import Exact
+from exactformer.trace.formulas import describe_parts
+from exactformer.trace.trace import Step, Trace, run
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Gradients by name: `gradient["grad.blocks.0.attn.W_Q"]` is a step like those of a trace."""
+
+    trace: Trace
+    targets: tuple[str, ...]  # () where the upstream gradient was given
+    loss: Any  # None where the upstream gradient was given
+    steps: tuple[Step, ...]
+    weights: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Step:
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise KeyError(f"no gradient {name!r}; there are {', '.join(step.name for step in self.steps)}")
+
+    def __repr__(self) -> str:
+        return f"<gradient of {' '.join(self.trace.tokens)!r}: {len(self.steps)} steps>"
+
+
+def gradient(
+    trace: Trace,
+    targets: Sequence[str] | str | None = None,
+    upstream: Any = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Gradient:
+    """Gradients of the mean cross-entropy of `targets`, or of whatever has the gradient `upstream` by the last step."""
+    ops = arithmetic(trace.arithmetic)
+    model = trace.model
+    steps = [step for step in trace.steps if step.name not in ("probs", "token")]
+    loss: Any = None
+    words: tuple[str, ...] = ()
+    if model.config.unembedding == "none":
+        if upstream is None or targets is not None:
+            raise InputError("the model has no logits: give the gradient of its last step, not targets")
+        last = Part(steps[-1].name, "given", ops.load(upstream), ())
+        if last.value.shape != steps[-1].values.shape:
+            given, wanted = (" × ".join(map(str, shape)) for shape in (last.value.shape, steps[-1].values.shape))
+            raise InputError(f"the upstream gradient has the shape {given}, not {wanted}")
+    else:
+        if targets is None or upstream is not None:
+            raise InputError("the loss is the cross-entropy of target tokens: give one for each position")
+        words = tuple(targets.split()) if isinstance(targets, str) else tuple(targets)
+        if len(words) != len(trace.tokens):
+            raise InputError(f"{len(words)} targets for {len(trace.tokens)} positions")
+        loss, value = ops.cross_entropy(trace.logits, model.ids(words))
+        last = Part("logits", "cross_entropy", value, ("probs",))
+    recorded: list[Step] = []
+
+    def record(name: str, value: Any, parts: Sequence[Part]) -> None:
+        progress(name)
+        description = describe_parts(parts, model.config)
+        reads = tuple(dict.fromkeys(read for part in parts for read in part.reads))
+        remarks = tuple(remark for part in parts for remark in part.remarks)
+        recorded.append(Step(name, "gradient", *description, reads, value, remarks))
+
+    weights = backward(model, model.ids(trace.tokens), steps, last, ops, record)
+    return Gradient(trace, words, loss, tuple(recorded), weights)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """One step of gradient descent: new weights, and the loss before and after."""
+
+    model: Model
+    before: Any
+    after: Any
+
+
+def descend(gradient: Gradient, rate: Exact) -> Descent:
+    """Weights minus `rate` times their gradients, and what that does to the loss."""
+    trace = gradient.trace
+    ops = arithmetic(trace.arithmetic)
+    moved = {
+        name: ops.subtract(ops.load(weight), ops.times(gradient.weights[name], ops.constant(rate)))
+        for name, weight in trace.model.weights.named()
+    }
+    model = Model(trace.model.config, _with(trace.model.weights, moved))
+    again = run(model, trace.tokens, trace.arithmetic, trace.title)
+    after, _ = ops.cross_entropy(again.logits, model.ids(gradient.targets))
+    return Descent(model, gradient.loss, after)
+
+
+def _with(weights: Weights, values: dict[str, Any]) -> Weights:
+    def rebuilt(group: Any, prefix: str) -> Any:
+        changes: dict[str, Any] = {}
+        for field in group.__dataclass_fields__:
+            value = getattr(group, field)
+            if field == "blocks":
+                changes[field] = tuple(rebuilt(block, f"{prefix}blocks.{n}.") for n, block in enumerate(value))
+            elif hasattr(value, "__dataclass_fields__"):
+                changes[field] = rebuilt(value, f"{prefix}{field}.")
+            elif value is not None:
+                changes[field] = values[prefix + field]
+        return replace(group, **changes)
+
+    result: Weights = rebuilt(weights, "")
+    return result
