@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import click
 from exactformer.progress import Progress
 
 FORMATS = ("text", "markdown", "latex", "json", "html")
-DONE, BAD_INPUT, UNDECIDED = 0, 2, 3
+DONE, REFUTED, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
 _MOST_DIGITS = 1000
 
 
@@ -29,6 +30,9 @@ def commands(context: click.Context) -> None:
 @commands.command()
 @click.argument("source", metavar="[EXAMPLE|WORKSHEET]", default="capstone")
 @click.option("--tokens", metavar="TEXT", help='Input tokens, e.g. "a b". Default: those of the worksheet.')
+@click.option("--stable", is_flag=True, help="Subtract each row's largest score before the softmax, as a step of its own.")
+@click.option("--break", "mistakes", metavar="MISTAKE", multiple=True, help="Make a mistake on purpose and compare; repeatable.")
+@click.option("--target", metavar="TEXT", help="With --break: the tokens wanted, to compare the gradients too.")
 @click.option("--stop-at-named", is_flag=True, help="End each position at its first named step.")
 @click.option(
     "--digits", type=click.IntRange(1, _MOST_DIGITS), default=12, show_default=True, help="Proved digits of named numbers."
@@ -37,8 +41,9 @@ def commands(context: click.Context) -> None:
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to a file, whole or not at all.")
 def trace(
-    source: str, tokens: str | None, stop_at_named: bool, digits: int, arithmetic: str, form: str, output: Path | None
-) -> None:
+    source: str, tokens: str | None, stable: bool, mistakes: tuple[str, ...], target: str | None, stop_at_named: bool, digits: int,
+    arithmetic: str, form: str, output: Path | None,
+) -> None:  # fmt: skip
     """Trace a forward pass line by line: a built-in example (the capstone alone) or your own worksheet."""
     from exactformer.worksheets import load
 
@@ -47,7 +52,13 @@ def trace(
     if stop_at_named and arithmetic != "exact":
         raise click.ClickException(f"--stop-at-named: no number of {arithmetic} is named; it goes with --arithmetic exact")
     with Progress() as progress:
-        result = load(source).trace(tokens, arithmetic, stop_at_named, progress)
+        worksheet = load(source)
+        if stable:
+            worksheet = replace(worksheet, model=replace(worksheet.model, config=replace(worksheet.model.config, stable=True)))
+        result = worksheet.trace(tokens, arithmetic, stop_at_named, progress)
+        if mistakes:
+            _emit(_comparison(worksheet, result, mistakes, target, digits), output)
+            return
     _emit(_render(result, form, digits, to_terminal=output is None), output)
     if arithmetic == "exact" and not result.decided:
         for out in result.output:
@@ -92,6 +103,44 @@ def grad(
                 raise click.ClickException("--step: the model has no loss to take a step against")
             shown += "\n" + "\n".join(gradients.descent_lines(descend(result, step), str(step), digits)) + "\n"
     _emit(shown, output)
+
+
+@commands.command()
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET]")
+@click.option(
+    "--schedule", type=click.Choice(("flash", "kv-cache")), required=True, help="The order of computation to prove equal."
+)
+@click.option("--tile", type=click.IntRange(1), default=2, show_default=True, help="Keys in a tile of flash attention.")
+@click.option("--forget-rescaling", is_flag=True, help="Make the classic mistake of flash attention: it must be refuted.")
+@click.option("--tokens", metavar="TEXT", help="Input tokens. Default: those of the worksheet.")
+@click.option("--digits", type=click.IntRange(1, _MOST_DIGITS), default=12, show_default=True, help="Digits of named numbers.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to a file, whole or not at all.")
+def prove(
+    source: str, schedule: str, tile: int, forget_rescaling: bool, tokens: str | None, digits: int, output: Path | None
+) -> None:
+    """Prove that another schedule computes the same: flash attention in tiles, or decoding with a KV cache."""
+    from exactformer.render import schedules as rendering
+    from exactformer.trace.schedules import flash, kv_cache
+    from exactformer.worksheets import load
+
+    with Progress() as progress:
+        trace = load(source).trace(tokens, progress=progress)
+        if schedule == "kv-cache" and trace.model.config.mask == "none":
+            raise click.ClickException("--schedule kv-cache: without a mask, earlier positions read later ones")
+        result = flash(trace, tile, not forget_rescaling) if schedule == "flash" else kv_cache(trace)
+    _emit(rendering.render(result, digits), output)
+    sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[result.verdict])
+
+
+def _comparison(worksheet: Any, right: Any, mistakes: tuple[str, ...], target: str | None, digits: int) -> str:
+    from exactformer.model.breaking import broken
+    from exactformer.render import comparison
+    from exactformer.trace import gradient
+
+    wrong = replace(worksheet, model=broken(worksheet.model, mistakes)).trace(right.tokens, right.arithmetic)
+    given = _upstream(None, right) if right.model.config.unembedding == "none" else None
+    both = None if given is None and target is None else (gradient(right, target, given), gradient(wrong, target, given))
+    return comparison.render(right, wrong, mistakes, both, digits)
 
 
 def _upstream(text: str | None, forward: Any) -> Any:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from exactformer.model.cache import Cache
 from exactformer.model.config import Activation, Config
 from exactformer.model.weights import AttentionWeights, MlpWeights, NormWeights
 from exactformer.numbers import Number
@@ -73,6 +74,10 @@ class Arithmetic(ABC):
     @abstractmethod
     def mask(self, scores: Any, config: Config) -> Any:
         """Scores with −∞ where a position may not look."""
+
+    @abstractmethod
+    def erase(self, weights: Any, config: Config) -> Any:
+        """Weights with 0 where a position may not look."""
 
     @abstractmethod
     def shift(self, rows: Any) -> Any:
@@ -156,6 +161,10 @@ class Arithmetic(ABC):
     def zero_entries(self, x: Any) -> list[tuple[int, ...]]:
         """The places where x is 0."""
 
+    def agree(self, x: Any, y: Any) -> bool:
+        """Are all entries proved equal? An arithmetic that proves nothing says no."""
+        return False
+
     # -- composites
     def layer_norm(self, x: Any, weights: NormWeights, config: Config, name: str, reads: str, note: Note) -> Any:
         assert config.epsilon is not None
@@ -166,7 +175,9 @@ class Arithmetic(ABC):
         out = self.normalise(centered, deviation, self.load(weights.w), self.load(weights.b), name)  # [T, dim]
         return note(f"{name}.out", "normalise", out, f"{name}.centered", f"{name}.std", f"{name}.w", f"{name}.b")
 
-    def attend(self, x: Any, weights: AttentionWeights, config: Config, name: str, reads: str, note: Note) -> Any:
+    def attend(
+        self, x: Any, weights: AttentionWeights, config: Config, name: str, reads: str, note: Note, cache: Cache | None = None
+    ) -> Any:
         q, k, v = (
             note(
                 f"{name}.{letter.lower()}",
@@ -178,21 +189,33 @@ class Arithmetic(ABC):
             )
             for letter in "QKV"
         )  # [heads, T, head_dim]
+        if cache is not None:
+            k, v = cache.extended(name, k, v)
         if config.scale_factor == 1:
             scores = note(f"{name}.scores", "scores", self.scores(q, k), f"{name}.q", f"{name}.k")  # [heads, T, T]
         else:
             dots = note(f"{name}.qk", "scores", self.scores(q, k), f"{name}.q", f"{name}.k")
             scores = note(f"{name}.scores", "scale", self.scale(dots, self.constant(config.scale_factor)), f"{name}.qk")
-        masked = note(f"{name}.masked", "mask", self.mask(scores, config), f"{name}.scores")
-        if config.stable:
-            masked = note(f"{name}.shifted", "shift", self.shift(masked), f"{name}.masked")
-        blind = [i for i in range(len(x)) if not any(config.sees(i, j) for j in range(len(x)))]
-        remarks = tuple((i, f"position {i} may look nowhere: its weights are zeros") for i in blind)
-        source = f"{name}.shifted" if config.stable else f"{name}.masked"
-        pattern = note(f"{name}.pattern", "softmax", self.softmax(masked), source, remarks=remarks)
+        pattern = self._pattern(scores, config, name, note)  # [heads, T, T]
         z = note(f"{name}.z", "mix", self.mix(pattern, v), f"{name}.pattern", f"{name}.v")  # [heads, T, head_dim]
         out = self.merge(z, self.load(weights.W_O), self._bias(weights.b_O))  # [T, dim]
         return note(f"{name}.out", "merge", out, f"{name}.z", f"{name}.W_O", *_present(f"{name}.b_O", weights.b_O))
+
+    def _pattern(self, scores: Any, config: Config, name: str, note: Note) -> Any:
+        """Mask, then softmax; with the largest score of a row subtracted first, or the mask put last, where that is asked for."""
+        rows, length = scores.shape[-2:]  # with a cache, the rows are the last ones
+        blind = [i for i in range(rows) if not any(config.sees(length - rows + i, j) for j in range(length))]
+        remarks = tuple((i, f"position {i} may look nowhere: its weights are zeros") for i in blind)
+        if config.late_mask:
+            weights = note(f"{name}.unmasked", "softmax", self.softmax(scores), f"{name}.scores")
+            return note(f"{name}.pattern", "erase", self.erase(weights, config), f"{name}.unmasked", remarks=remarks)
+        masked, source = note(f"{name}.masked", "mask", self.mask(scores, config), f"{name}.scores"), f"{name}.masked"
+        if config.stable:
+            masked, source = note(f"{name}.shifted", "shift", self.shift(masked), source), f"{name}.shifted"
+        pattern = self.softmax(masked)
+        if config.stable and self.agree(pattern, self.softmax(self.mask(scores, config))):
+            remarks += tuple((i, "proved: the same weights as without the shift") for i in range(rows))
+        return note(f"{name}.pattern", "softmax", pattern, source, remarks=remarks)
 
     def mlp(self, x: Any, weights: MlpWeights, config: Config, name: str, reads: str, note: Note) -> Any:
         assert config.activation is not None

@@ -149,6 +149,10 @@ def _softmax(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:
     yield Part(step.reads[0], "softmax", back, (step.name, f"grad.{step.name}"))
 
 
+def _erase(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:
+    yield Part(step.reads[0], "pass", c.ops.erase(g, c.model.config), (f"grad.{step.name}",))
+
+
 def _mix(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:
     pattern, v = step.reads
     yield Part(pattern, "mix.pattern", c.ops.product(g, _transposed(c.values[v])), (f"grad.{step.name}", v))
@@ -203,7 +207,7 @@ def _activation(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:
 _RULES: dict[str, Callable[[_Context, Recorded, Any], Iterator[Part]]] = {
     "lookup": _lookup, "table": _lookup, "sinusoidal": _nothing, "same": _pass_on, "add": _pass_on, "linear": _linear,
     "unembed": _linear, "project": _project, "merge": _merge, "scores": _scores, "scale": _scale, "mask": _pass_on,
-    "shift": _pass_on, "softmax": _softmax, "mix": _mix, "mean": _mean, "center": _center, "variance": _variance,
+    "shift": _pass_on, "softmax": _softmax, "erase": _erase, "mix": _mix, "mean": _mean, "center": _center, "variance": _variance,
     "deviation": _deviation, "normalise": _normalise, "relu": _activation, "identity": _activation, "gelu": _activation,
     "gelu_tanh": _activation,
 }  # fmt: skip

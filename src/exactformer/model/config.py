@@ -49,6 +49,7 @@ class Config:
     activation: Activation | None = None
     unembedding: Unembedding = "tied"  # tied: the transposed embedding; own: W_U; none: the pass ends with the residual stream
     residual: bool = True  # is what a sub-layer computes added to the stream, or put in its place?
+    late_mask: bool = False  # a mistake: is the mask applied after the softmax, so that rows no longer sum to 1?
     stable: bool = False  # is the largest score of each row subtracted before the softmax?
 
     def __post_init__(self) -> None:

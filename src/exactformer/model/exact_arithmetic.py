@@ -78,11 +78,10 @@ class ExactArithmetic(Arithmetic):
         return _settled(_each(lambda s: multiply(factor, s), scores))
 
     def mask(self, scores: Array, config: Config) -> Array:
-        masked = scores.copy()
-        for _, i, j in np.ndindex(*scores.shape):
-            if not config.sees(i, j):
-                masked[:, i, j] = MASKED
-        return masked
+        return _hidden(scores, config, MASKED)
+
+    def erase(self, weights: Array, config: Config) -> Array:
+        return _hidden(weights, config, ZERO)
 
     def shift(self, rows: Array) -> Array:
         shifted = rows.copy()
@@ -104,7 +103,7 @@ class ExactArithmetic(Arithmetic):
 
     def mix(self, pattern: Array, v: Array) -> Array:
         heads, length, _ = pattern.shape
-        z = np.empty(v.shape, dtype=object)
+        z = np.empty((heads, length, v.shape[2]), dtype=object)
         for h in range(heads):
             for i in range(length):
                 # a weight of 0 means masked: exponentials are positive
@@ -153,6 +152,15 @@ class ExactArithmetic(Arithmetic):
 
     def choose(self, logits: Array) -> list[Choice]:
         return [_choose(row.tolist()) for row in logits]
+
+    def agree(self, x: Array, y: Array) -> bool:
+        def same(a: Number, b: Number) -> bool:
+            try:
+                return type(a) is not Undefined and type(b) is not Undefined and compare(a, b) == 0
+            except Undecided:
+                return False
+
+        return all(same(a, b) for a, b in zip(x.flat, y.flat, strict=True))
 
     def cross_entropy(self, logits: Array, targets: list[int]) -> tuple[Number, Array]:
         share = fmpq(1, len(targets))
@@ -212,6 +220,16 @@ def _each(function: Callable[..., Any], *arrays: Array) -> Array:
     flat = result.reshape(-1)
     for n, entries in enumerate(zip(*(a.flat for a in arrays), strict=True)):
         flat[n] = function(*entries)
+    return result
+
+
+def _hidden(values: Array, config: Config, instead: Any) -> Array:
+    """[heads, T, T] with something else where a position may not look."""
+    result = values.copy()
+    rows, length = values.shape[1:]
+    for i, j in np.ndindex(rows, length):
+        if not config.sees(length - rows + i, j):
+            result[:, i, j] = instead
     return result
 
 

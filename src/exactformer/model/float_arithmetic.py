@@ -47,10 +47,10 @@ class FloatArithmetic(Arithmetic):
         return np.multiply(scores, factor)
 
     def mask(self, scores: Floats, config: Config) -> Floats:
-        length = scores.shape[-1]
-        i, j = np.arange(length)[:, None], np.arange(length)
-        hidden = {"none": np.zeros((length, length), bool), "causal": j > i, "strict": j >= i}[config.mask]
-        return np.where(hidden, self.dtype.type(-np.inf), scores)
+        return np.where(_hidden(scores, config), self.dtype.type(-np.inf), scores)
+
+    def erase(self, weights: Floats, config: Config) -> Floats:
+        return np.where(_hidden(weights, config), self.dtype.type(0), weights)
 
     def shift(self, rows: Floats) -> Floats:
         highest = rows.max(axis=-1, keepdims=True)
@@ -162,3 +162,10 @@ class FloatArithmetic(Arithmetic):
         first, *rest = (int(i) for i in np.argsort(-row, kind="stable")[:2])
         ties = tuple(int(i) for i in np.flatnonzero(row == row[first]) if i != first)
         return Choice(first, False, ties, rest[0] if rest else None, row[first] - row[rest[0]] if rest else None)
+
+
+def _hidden(values: Floats, config: Config) -> Any:
+    """Where a position may not look: [rows, T], the rows being the last ones."""
+    rows, length = values.shape[-2:]
+    i, j = np.arange(length - rows, length)[:, None], np.arange(length)
+    return {"none": np.zeros((rows, length), bool), "causal": j > i, "strict": j >= i}[config.mask]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.model.arithmetic import Arithmetic, Note
+from exactformer.model.cache import Cache
 from exactformer.model.config import Config
 from exactformer.model.positions import sinusoidal
 from exactformer.model.weights import BlockWeights, Weights, check_shapes
@@ -45,15 +46,17 @@ class Model:
         return [index[token] for token in tokens]
 
 
-def forward(model: Model, ids: list[int], ops: Arithmetic, note: Note) -> Any:
+def forward(model: Model, ids: list[int], ops: Arithmetic, note: Note, cache: Cache | None = None) -> Any:
     """The logits [T, vocabulary] of the tokens `ids`, or the last stream [T, dim] of a model without unembedding.
 
-    Every step on the way is told to `note`.
+    Every step on the way is told to `note`. With a `cache`, `ids` are the tokens that follow those computed with it before.
     """
     config, weights = model.config, model.weights
-    x, at = _embed(config, weights, ids, ops, note)
+    x, at = _embed(config, weights, ids, 0 if cache is None else cache.length, ops, note)
     for n, block in enumerate(weights.blocks):
-        x, at = _block(config, block, f"blocks.{n}", x, at, ops, note)
+        x, at = _block(config, block, f"blocks.{n}", x, at, ops, note, cache)
+    if cache is not None:
+        cache.length += len(ids)
     if weights.ln_final is not None:
         x, at = ops.layer_norm(x, weights.ln_final, config, "ln_final", at, note), "ln_final.out"
     if config.unembedding == "none":
@@ -64,18 +67,20 @@ def forward(model: Model, ids: list[int], ops: Arithmetic, note: Note) -> Any:
     return note("logits", "unembed" if tied else "linear", logits, at, "W_E" if tied else "W_U", *_present(b_U=bias))
 
 
-def _embed(config: Config, weights: Weights, ids: list[int], ops: Arithmetic, note: Note) -> tuple[Any, str]:
+def _embed(config: Config, weights: Weights, ids: list[int], start: int, ops: Arithmetic, note: Note) -> tuple[Any, str]:
     """Token embeddings, plus positions where there are any: the residual stream that the first block reads."""
     x = note("embed", "lookup", ops.embed(ops.load(weights.W_E), ids), "tokens", "W_E")  # [T, dim]
     if config.positions == "none":
         return x, "embed"
-    table = weights.W_pos if config.positions == "table" else sinusoidal(len(ids), config.dim)
-    rows = ops.embed(ops.load(table), list(range(len(ids))))  # [T, dim]
+    table = weights.W_pos if config.positions == "table" else sinusoidal(start + len(ids), config.dim)
+    rows = ops.embed(ops.load(table), list(range(start, start + len(ids))))  # [T, dim]
     note("pos_embed", config.positions, rows, *_present(W_pos=weights.W_pos))
     return note("blocks.0.resid_pre", "add", ops.add(x, rows), "embed", "pos_embed"), "blocks.0.resid_pre"
 
 
-def _block(config: Config, block: BlockWeights, name: str, x: Any, at: str, ops: Arithmetic, note: Note) -> tuple[Any, str]:
+def _block(
+    config: Config, block: BlockWeights, name: str, x: Any, at: str, ops: Arithmetic, note: Note, cache: Cache | None
+) -> tuple[Any, str]:
     """x → x + attention → x + MLP, with LayerNorm before (pre) or after (post) each sub-layer, or nowhere."""
     pre, post = config.norm == "pre", config.norm == "post"
 
@@ -93,7 +98,7 @@ def _block(config: Config, block: BlockWeights, name: str, x: Any, at: str, ops:
     if at != stream:
         note(stream, "same", x, at)
     y, reads = normed(x, block.ln1, "ln1", stream) if pre else (x, stream)
-    attended = ops.attend(y, block.attn, config, f"{name}.attn", reads, note)
+    attended = ops.attend(y, block.attn, config, f"{name}.attn", reads, note, cache)
     x, stream = joined("resid_mid", x, stream, attended, f"{name}.attn.out")
     if post:
         x, stream = normed(x, block.ln1, "ln1", stream)

@@ -11,7 +11,14 @@ from exactformer.trace import Output, Step, Trace
 
 _MOST_WEIGHTS = 36
 _SCALARS = ("mean", "variance", "deviation")
-_ROWS_OF_POSITIONS = ("scores", "scale", "mask", "shift", "softmax")  # operations whose rows run over positions, not dimensions
+_ROWS_OF_POSITIONS = (
+    "scores",
+    "scale",
+    "mask",
+    "shift",
+    "erase",
+    "softmax",
+)  # operations whose rows run over positions, not dimensions
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ _OPERATIONS: dict[str, Description] = {
     "scores": Description("dot products of queries and keys", "{0} · {1}ᵀ", r"{0}\cdot {1}^{{\mathsf T}}"),
     "scale": Description("scale", "{0} · {scale}", r"{0}\cdot {scale_latex}"),
     "mask": Description("hide what may not be seen", "{0}, -inf where {hidden}", r"{0},\ -\infty\text{{ where }}{hidden_latex}"),
+    "erase": Description("erase what may not be seen", "{0}, 0 where {hidden}", r"{0},\ 0\text{{ where }}{hidden_latex}"),
     "shift": Description("subtract each row's largest", "{0} - max({0})", r"{0}-\max({0})"),
     "softmax": Description("softmax of each row", "softmax({0})", r"\operatorname{{softmax}}({0})"),
     "mix": Description("averages of the values, weighted", "{0} · {1}", r"{0}\cdot {1}"),

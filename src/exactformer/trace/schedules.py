@@ -1,0 +1,120 @@
+"""Other orders of the same computation, traced and proved equal to the plain pass entry by entry.
+
+flash: online softmax. Keys come in tiles; a running maximum m, a running sum l and a running mix o are rescaled by e^(m − m′)
+whenever a tile raises the maximum to m′. kv-cache: one token at a time, with the keys and values of earlier ones kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from exactformer.model import Model, arithmetic, forward
+from exactformer.model.cache import Cache
+from exactformer.model.exact_arithmetic import MASKED
+from exactformer.numbers import Number, exp, maximum, recover
+from exactformer.numbers.field import ZERO, add, divide, dot, multiply, subtract, total
+from exactformer.trace.compare import Difference, differences
+from exactformer.trace.trace import Step, Trace, run
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a schedule: what was computed, for which query."""
+
+    name: str
+    formula: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule of a pass with its own lines, and how its steps compare with those of the plain pass."""
+
+    name: str
+    trace: Trace
+    lines: tuple[Line, ...]
+    compared: tuple[Difference, ...]
+
+    @property
+    def verdict(self) -> bool | None:
+        """True: every entry proved equal. False: one is proved different. None: undecided."""
+        answers = {d.equal for d in self.compared}
+        return False if False in answers else None if None in answers else True
+
+
+def flash(trace: Trace, tile: int, rescale: bool = True) -> Schedule:
+    """Attention of every block and head in tiles of `tile` keys. Without `rescale` it is the classic mistake."""
+    lines: list[Line] = []
+    found: list[Step] = []
+    plain = [step for step in trace.steps if step.op == "mix"]
+    for step in plain:
+        weights, values = step.reads
+        scores = trace[_scores_of(trace, weights)].values
+        z = np.empty(step.values.shape, dtype=object)
+        for h, i in np.ndindex(*z.shape[:2]):
+            z[h, i] = _online(scores[h, i], trace[values].values[h], tile, rescale, f"{step.name}[{h}][{i}]", lines)
+        found.append(Step(step.name, "flash", "online softmax", "o / l", "o/l", step.reads, z))
+    return Schedule("flash", trace, tuple(lines), tuple(differences(plain, found)))
+
+
+def _scores_of(trace: Trace, pattern: str) -> str:
+    return trace[pattern].reads[0]
+
+
+def _online(scores: Any, v: Any, tile: int, rescale: bool, name: str, lines: list[Line]) -> list[Number]:
+    """One row: z = Σ e^(s_j − m) v_j / Σ e^(s_j − m), the sums gathered tile by tile."""
+    m: Number | None = None
+    running, mixed = ZERO, [ZERO] * v.shape[1]  # type: Number, list[Number]
+    for start in range(0, len(scores), tile):
+        seen = [j for j in range(start, min(start + tile, len(scores))) if scores[j] is not MASKED]
+        if not seen:
+            continue
+        raised = maximum([*([] if m is None else [m]), *(scores[j] for j in seen)])
+        factor = ZERO if m is None else exp(subtract(m, raised)) if rescale else exp(ZERO)
+        powers = [exp(subtract(scores[j], raised)) for j in seen]
+        running = recover(add(multiply(running, factor), total(powers)))
+        mixed = [recover(add(multiply(o, factor), dot(powers, v[seen, c].tolist()))) for c, o in enumerate(mixed)]
+        m = raised
+        where = f"{name} keys {start}–{min(start + tile, len(scores)) - 1}"
+        lines.append(Line(f"{where} max", "m′ = max(m, scores)", (m,)))
+        lines.append(Line(f"{where} sum", "l·e^(m − m′) + Σ e^(s − m′)", (running,)))
+        lines.append(Line(f"{where} mix", "o·e^(m − m′) + Σ e^(s − m′)·v", tuple(mixed)))
+    if m is None:
+        return list(mixed)
+    return [recover(divide(o, running)) for o in mixed]
+
+
+def kv_cache(trace: Trace) -> Schedule:
+    """The pass again, one token at a time."""
+    model, ops, cache = trace.model, arithmetic(trace.arithmetic), Cache()
+    ids = model.ids(trace.tokens)
+    parts: dict[str, list[Step]] = {}
+    for position in range(len(ids)):
+
+        def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+            parts.setdefault(name, []).append(Step(name, op, "", "", "", reads, value, remarks))
+            return value
+
+        forward(model, [ids[position]], ops, note, cache)
+    lines = [Line(f"{name}[{i}]", "", tuple(p.values.flat)) for name, steps in parts.items() for i, p in enumerate(steps)]
+    plain = [step for step in trace.steps if step.name not in ("probs", "token")]
+    return Schedule("kv-cache", trace, tuple(lines), tuple(differences(plain, [_joined(s, parts[s.name]) for s in plain])))
+
+
+def _joined(plain: Step, parts: list[Step]) -> Step:
+    """The rows of every position under each other, rows over keys filled up with what the mask hides."""
+    values = plain.values.copy()
+    for i, part in enumerate(parts):
+        row = part.values[:, 0] if plain.by_head else part.values[0]
+        width = row.shape[-1]
+        target = values[:, i] if plain.by_head else values[i]
+        target[..., :width] = row
+    return Step(plain.name, plain.op, plain.title, plain.formula, plain.latex, plain.reads, values)
+
+
+def schedule(model: Model, tokens: tuple[str, ...], title: str, name: str, tile: int, rescale: bool = True) -> Schedule:
+    trace = run(model, tokens, "exact", title)
+    return flash(trace, tile, rescale) if name == "flash" else kv_cache(trace)
