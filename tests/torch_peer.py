@@ -94,7 +94,8 @@ def _attention(model: Model, w: dict[str, Tensor], name: str, x: Tensor, kept: A
     everything = torch.ones(len(x), len(x), dtype=torch.bool)
     hidden = {"none": ~everything, "causal": everything.triu(1), "strict": everything.triu(0)}[c.mask]
     blind = hidden.all(-1, keepdim=True)  # rows that see nothing have weights 0, where a softmax of −∞ would be NaN
-    pattern = scores.masked_fill(hidden & ~blind, -math.inf).softmax(-1).masked_fill(blind, 0.0)
+    seen = scores if c.late_mask else scores.masked_fill(hidden & ~blind, -math.inf)
+    pattern = seen.softmax(-1).masked_fill(hidden, 0.0)
     z = kept(f"{name}.z", kept(f"{name}.pattern", pattern) @ v)
     out = torch.einsum("hte,hed->td", z, w[f"{name}.W_O"])
     return out + w[f"{name}.b_O"] if f"{name}.b_O" in w else out

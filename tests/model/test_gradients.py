@@ -12,7 +12,8 @@ import pytest
 
 import exactformer as xf
 from exactformer.model import Config, Model, Weights
-from exactformer.numbers import Exact, Named, Undefined, array, exact
+from exactformer.numbers import Exact, Named, Undecided, Undefined, array, exact
+from exactformer.numbers.enclosure import ball
 from exactformer.trace import Gradient, gradient, run
 from random_models import random_config, random_model, random_tokens
 
@@ -35,6 +36,7 @@ def generic(rng: random.Random, config: Config) -> Model:
 def any_config(rng: random.Random, **fixed: object) -> Config:
     """Every option, those that `random_config` leaves alone too. ε is not small: float errors stay so."""
     options: dict[str, Any] = {"unembedding": rng.choice(("tied", "tied", "own", "own", "none")), "stable": rng.random() < 0.3}
+    options["late_mask"] = rng.random() < 0.1
     options |= {"head_dim": rng.choice((0, 0, 0, 1, 3)), "epsilon": exact("1/100")} | fixed
     config = random_config(rng, **options)
     return replace(config, blocks=0) if rng.random() < 0.03 else config
@@ -53,7 +55,18 @@ def problem(model: Model, rng: random.Random) -> tuple[tuple[str, ...], dict[str
 
 
 def floats(values: Any) -> np.ndarray:
-    return np.array([v.to_float() if hasattr(v, "to_float") else v for v in values.flat], dtype=np.float64).reshape(values.shape)
+    return np.array([as_float(v) for v in values.flat], dtype=np.float64).reshape(values.shape)
+
+
+def as_float(value: Any) -> float:
+    """Of a number whose sign is undecided, 0: what cancels is not always proved to, but it is below 10⁻¹⁰⁰ then."""
+    if not isinstance(value, xf.Number):
+        return float(value)
+    try:
+        return value.to_float()
+    except Undecided:
+        assert abs(ball(value, 512)) < 1e-100
+        return 0.0
 
 
 def agree(ours: Gradient, given: dict[str, Any], tolerance: float) -> None:
@@ -62,8 +75,7 @@ def agree(ours: Gradient, given: dict[str, Any], tolerance: float) -> None:
     given = {key: floats(value) if key == "upstream" else value for key, value in given.items()}
     theirs = torch_peer.peer(ours.trace.model, ours.trace.tokens, **given)
     if ours.loss is not None:
-        loss = ours.loss.to_float() if isinstance(ours.loss, xf.Number) else ours.loss
-        assert loss == pytest.approx(theirs.loss, rel=tolerance)
+        assert as_float(ours.loss) == pytest.approx(theirs.loss, rel=tolerance)
     assert ours.weights.keys() == theirs.weights.keys()
     largest = max(np.abs(values).max() for values in theirs.weights.values())
     for name, expected in {**theirs.weights, **theirs.steps}.items():
@@ -93,26 +105,26 @@ def test_exact_agrees_with_pytorch(seed: int) -> None:
     agree(gradient(run(model, tokens), **given), given, 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_exact_agrees_with_pytorch_where_epsilon_is_zero(seed: int) -> None:
+def test_exact_agrees_with_pytorch_where_epsilon_is_zero() -> None:
     pytest.importorskip("torch")
-    rng = random.Random(2000 + seed)
-    model = generic(rng, small_config(rng, norm=rng.choice(("pre", "post")), epsilon=exact(0), dims=(3, 4)))
-    tokens, given = problem(model, rng)
-    trace = run(model, tokens)
-    if any(type(x) is Undefined for x in trace.steps[-3 if given.get("targets") else -1].values.flat):
-        pytest.skip("a LayerNorm of this model divides by 0")
-    agree(gradient(trace, **given), given, 1e-7)
+    undefined = 0
+    for seed in range(10):
+        rng = random.Random(2000 + seed)
+        fixed = {"norm": rng.choice(("pre", "post")), "epsilon": exact(0), "dims": (3, 4), "blocks": 1, "length": 2}
+        model = generic(rng, small_config(rng, residual=rng.random() < 0.5, **fixed))
+        tokens, given = problem(model, rng)
+        trace = run(model, tokens)
+        if any(type(x) is Undefined for step in trace if step.op != "argmax" for x in step.values.flat):
+            undefined += 1
+        else:
+            agree(gradient(trace, **given), given, 1e-7)
+    assert 0 < undefined < 5
 
 
 def test_the_random_models_take_every_option() -> None:
-    configs = []
-    for seed in FLOAT_SEEDS:
-        configs.append(any_config(random.Random(seed)))
-    for start, seeds in ((1000, EXACT_SEEDS),):
-        small = [small_config(random.Random(start + seed)) for seed in seeds]
-        assert_every_option(small)
+    configs = [any_config(random.Random(seed)) for seed in FLOAT_SEEDS]
     assert_every_option(configs)
+    assert_every_option([small_config(random.Random(1000 + seed)) for seed in EXACT_SEEDS])
     assert {config.blocks for config in configs} == {0, 1, 2, 3}
     assert any(config.head_dim * config.heads != config.dim for config in configs)
 
@@ -128,7 +140,7 @@ def assert_every_option(configs: list[Config]) -> None:
     assert seen("unembedding") == {"tied", "own", "none"}
     assert seen("heads") == {1, 2}
     assert {str(scale) for scale in seen("scale")} == {"none", "sqrt", "1/3"}
-    for field in ("final_norm", "residual", "stable"):
+    for field in ("final_norm", "residual", "stable", "late_mask"):
         assert seen(field) == {False, True}, field
 
 
@@ -137,8 +149,7 @@ def test_weights_that_are_floats() -> None:
     pytest.importorskip("torch")
     rng = random.Random(3)
     model = generic(rng, small_config(rng, norm="pre", mlp=3, activation="gelu", unembedding="own", mask="causal"))
-    weights = copy.deepcopy(model.weights)
-    floating = Model(model.config, as_floats(weights))
+    floating = Model(model.config, as_floats(model.weights))
     for arithmetic in ("float64", "exact"):
         agree(gradient(run(floating, "a b", arithmetic), "b a"), {"targets": ("b", "a")}, 1e-9)
 
@@ -326,6 +337,43 @@ def test_no_remark_without_a_kink() -> None:
         assert not any(step.remarks for step in gradient(run(model, "a b"), "a b").steps)
 
 
+@pytest.mark.parametrize("tokens", ["a b", pytest.param("a b a", marks=pytest.mark.xfail(raises=Undecided, strict=True))])
+def test_a_bias_of_the_keys_never_matters(tokens: str) -> None:
+    """It adds the same to every score of a row, and softmax does not see that. Proved for two positions, undecided for three."""
+    one = array([[[1, 0], [0, 1]]])
+    attention = xf.AttentionWeights(W_Q=one, W_K=one, W_V=one, W_O=one, b_K=array([["1/3", "1/2"]]))
+    weights = Weights(W_E=array([[1, 2], [3, "1/2"]]), blocks=(xf.BlockWeights(attn=attention),))
+    config = Config(vocabulary=("a", "b"), dim=2, blocks=1, norm="none", mask="causal", scale="none")
+    ours = gradient(run(Model(config, weights), tokens), tokens)
+    assert all(v == 0 for v in ours.weights["blocks.0.attn.b_K"].flat)
+
+
+# -- undefined
+def constant_row(unembedding: str) -> Model:
+    """The embedding of a has variance 0, that of b has not; ε is 0."""
+    config = Config(
+        vocabulary=("a", "b"), dim=2, blocks=0, norm="none", final_norm=True, epsilon=exact(0), mask="causal", scale="none",
+        unembedding=unembedding,  # type: ignore[arg-type]
+    )  # fmt: skip
+    norm = xf.NormWeights(w=array([1, 1]), b=array([0, 0]))
+    return Model(config, Weights(W_E=array([[1, 1], [1, 2]]), ln_final=norm))
+
+
+@pytest.mark.xfail(raises=xf.UndefinedValue, strict=True)
+def test_an_undefined_loss_has_undefined_gradients() -> None:
+    ours = gradient(run(constant_row("tied"), "a b"), "a b")
+    assert type(ours.loss) is Undefined
+    assert "the variance is 0 and ε is 0" in ours.loss.why
+    assert all(type(v) is Undefined for v in ours.weights["W_E"][0])
+
+
+@pytest.mark.xfail(raises=ZeroDivisionError, strict=True)
+def test_the_gradient_of_an_undefined_step_is_undefined() -> None:
+    ours = gradient(run(constant_row("none"), "a b"), upstream=array([[1, 2], [3, 4]]))
+    assert all(type(v) is Undefined for v in ours.weights["W_E"][0])
+    assert all(type(v) is Exact for v in ours.weights["W_E"][1])
+
+
 # -- descent
 def test_a_step_of_descent_lowers_the_loss_and_that_is_proved(capstone: Gradient) -> None:
     step = xf.descend(capstone, exact("1/10"))
@@ -376,3 +424,10 @@ def test_a_model_without_logits() -> None:
         gradient(trace, upstream=array([[1, 2, 3], [4, 5, 6]]))
     ours = gradient(trace, upstream=array([[1, 2], [3, 4]]))
     assert (ours.loss, ours.targets) == (None, ())
+
+
+@pytest.mark.xfail(raises=KeyError, strict=True)
+def test_no_descent_without_a_loss() -> None:
+    ours = gradient(run(constant_row("none"), "b"), upstream=array([[1, 2]]))
+    with pytest.raises(xf.InputError):
+        xf.descend(ours, exact("1/10"))

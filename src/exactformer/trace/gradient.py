@@ -91,13 +91,15 @@ def descend(gradient: Gradient, rate: Exact) -> Descent:
         name: ops.subtract(ops.load(weight), ops.times(gradient.weights[name], ops.constant(rate)))
         for name, weight in trace.model.weights.named()
     }
-    model = Model(trace.model.config, _with(trace.model.weights, moved))
+    model = Model(trace.model.config, rebuilt_weights(trace.model.weights, moved))
     again = run(model, trace.tokens, trace.arithmetic, trace.title)
     after, _ = ops.cross_entropy(again.logits, model.ids(gradient.targets))
     return Descent(model, gradient.loss, after)
 
 
-def _with(weights: Weights, values: dict[str, Any]) -> Weights:
+def rebuilt_weights(weights: Weights, values: dict[str, Any]) -> Weights:
+    """The same weights with other values, by name."""
+
     def rebuilt(group: Any, prefix: str) -> Any:
         changes: dict[str, Any] = {}
         for field in group.__dataclass_fields__:

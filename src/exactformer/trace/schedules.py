@@ -14,8 +14,7 @@ import numpy as np
 from exactformer.model import Model, arithmetic, forward
 from exactformer.model.cache import Cache
 from exactformer.model.exact_arithmetic import MASKED
-from exactformer.numbers import Number, exp, maximum, recover
-from exactformer.numbers.field import ZERO, add, divide, dot, multiply, subtract, total
+from exactformer.numbers.field import ZERO
 from exactformer.trace.compare import Difference, differences
 from exactformer.trace.trace import Step, Trace, run
 
@@ -55,7 +54,7 @@ def flash(trace: Trace, tile: int, rescale: bool = True) -> Schedule:
         scores = trace[_scores_of(trace, weights)].values
         z = np.empty(step.values.shape, dtype=object)
         for h, i in np.ndindex(*z.shape[:2]):
-            z[h, i] = _online(scores[h, i], trace[values].values[h], tile, rescale, f"{step.name}[{h}][{i}]", lines)
+            z[h, i] = online_row(scores[h, i], trace[values].values[h], tile, rescale, f"{step.name}[{h}][{i}]", lines)
         found.append(Step(step.name, "flash", "online softmax", "o / l", "o/l", step.reads, z))
     return Schedule("flash", trace, tuple(lines), tuple(differences(plain, found)))
 
@@ -64,27 +63,26 @@ def _scores_of(trace: Trace, pattern: str) -> str:
     return trace[pattern].reads[0]
 
 
-def _online(scores: Any, v: Any, tile: int, rescale: bool, name: str, lines: list[Line]) -> list[Number]:
-    """One row: z = Σ e^(s_j − m) v_j / Σ e^(s_j − m), the sums gathered tile by tile."""
-    m: Number | None = None
-    running, mixed = ZERO, [ZERO] * v.shape[1]  # type: Number, list[Number]
+def online_row(scores: Any, v: Any, tile: int, rescale: bool, name: str, lines: list[Line]) -> list[Any]:
+    """One row: z = Σ e^(s_j − m) v_j / Σ e^(s_j − m), the sums gathered tile by tile. For any numbers with the usual operators."""
+    m, running, mixed = None, None, None  # type: Any, Any, Any
     for start in range(0, len(scores), tile):
         seen = [j for j in range(start, min(start + tile, len(scores))) if scores[j] is not MASKED]
         if not seen:
             continue
-        raised = maximum([*([] if m is None else [m]), *(scores[j] for j in seen)])
-        factor = ZERO if m is None else exp(subtract(m, raised)) if rescale else exp(ZERO)
-        powers = [exp(subtract(scores[j], raised)) for j in seen]
-        running = recover(add(multiply(running, factor), total(powers)))
-        mixed = [recover(add(multiply(o, factor), dot(powers, v[seen, c].tolist()))) for c, o in enumerate(mixed)]
+        raised = max([*([] if m is None else [m]), *(scores[j] for j in seen)])
+        powers = np.array([(scores[j] - raised).exp() for j in seen], dtype=object)
+        sums, mixes = powers.sum(), powers @ v[seen]
+        if m is not None and rescale:
+            factor = (m - raised).exp()
+            running, mixed = running * factor, mixed * factor
+        running, mixed = (sums, mixes) if m is None else (running + sums, mixed + mixes)
         m = raised
         where = f"{name} keys {start}–{min(start + tile, len(scores)) - 1}"
         lines.append(Line(f"{where} max", "m′ = max(m, scores)", (m,)))
         lines.append(Line(f"{where} sum", "l·e^(m − m′) + Σ e^(s − m′)", (running,)))
         lines.append(Line(f"{where} mix", "o·e^(m − m′) + Σ e^(s − m′)·v", tuple(mixed)))
-    if m is None:
-        return list(mixed)
-    return [recover(divide(o, running)) for o in mixed]
+    return [ZERO] * v.shape[1] if m is None else list(mixed / running)
 
 
 def kv_cache(trace: Trace) -> Schedule:

@@ -1,0 +1,41 @@
+"""The cost of a pass as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from exactformer.model import Config
+from exactformer.model.counting import KINDS
+from exactformer.trace.budget import Budget
+
+
+def render(title: str, budgets: list[Budget], config: Config, tile: int) -> str:
+    lines = [f"{title}: what it costs", f"{config.heads} heads of {config.head_dim}, {config.blocks} blocks, mask {config.mask}"]
+    for budget in budgets:
+        for length in budget.lengths:
+            how = "counted" if length in budget.counted else "from the polynomial that the counts lie on"
+            lines += ["", f"{budget.name}, T = {length:,} ({how})", _row("", KINDS)]
+            rows = [(stage, counts[length]) for stage, counts in budget.stages.items() if sum(counts[length].values())]
+            lines += [_row(stage, _numbers(counts)) for stage, counts in rows]
+            lines.append(_row("total", _numbers(budget.total(length))))
+    return "\n".join([*lines, "", *_memory(budgets[0].lengths, config, tile)]) + "\n"
+
+
+def _memory(lengths: tuple[int, ...], config: Config, tile: int) -> list[str]:
+    """Numbers held at once: the score matrix, a tile of it, and the cache."""
+    lines = ["numbers held at once"]
+    for length in lengths:
+        scores = config.heads * length * length
+        cache = 2 * config.blocks * config.heads * length * config.head_dim
+        lines.append(
+            f"  T = {length:<8,} score matrix {scores:>14,}   a row in tiles {min(tile, length):>4,}   KV cache {cache:>14,}"
+        )
+    return lines
+
+
+def _numbers(counts: Counter[str]) -> tuple[str, ...]:
+    return tuple(f"{counts[kind]:,}" for kind in KINDS)
+
+
+def _row(name: str, cells: tuple[str, ...]) -> str:
+    return f"  {name:<16}" + "".join(f"{cell:>17}" for cell in cells)

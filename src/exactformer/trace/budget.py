@@ -1,0 +1,168 @@
+"""What a pass costs: operations by stage, counted at small lengths, and from there proved for large ones.
+
+For a fixed model every count is a polynomial of degree at most 2 in the length T: each operation loops over shapes, and T stands
+in at most two of their axes. So three counts determine it. Two more are counted and must lie on it, as a check of the argument.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from exactformer.model import Config, Model, forward
+from exactformer.model.backward import Part, backward
+from exactformer.model.cache import Cache
+from exactformer.model.counting import KINDS, CountingArithmetic
+from exactformer.model.weights import expected_shapes
+from exactformer.trace.gradient import rebuilt_weights
+from exactformer.trace.schedules import online_row
+from exactformer.trace.trace import Step
+
+Counts = dict[str, Counter[str]]  # by stage
+_SAMPLES, _CHECKS = (1, 2, 3), (4, 5)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Counts of one way to compute, by stage, at several lengths."""
+
+    name: str
+    lengths: tuple[int, ...]
+    stages: dict[str, dict[int, Counter[str]]]
+    counted: tuple[int, ...]  # the lengths that were counted; the others follow from the polynomial
+
+    def total(self, length: int) -> Counter[str]:
+        return sum((counts[length] for counts in self.stages.values()), Counter())
+
+
+def budgets(model: Model, lengths: tuple[int, ...], tile: int, head_dim: int | None = None) -> list[Budget]:
+    """Forward, backward, decoding with a KV cache, and attention in tiles."""
+    sized = resized(model.config, head_dim)
+    ways: dict[str, Callable[[int], Counts]] = {
+        "forward": lambda length: _forward(_blank(sized, model, length), length),
+        "backward": lambda length: _backward(_blank(sized, model, length), length),
+    }
+    if sized.mask != "none":
+        ways["decoding with a KV cache"] = lambda length: _decoding(_blank(sized, model, length), length)
+    result = [_budget(name, count, lengths) for name, count in ways.items()]
+    exact = tuple(length for length in lengths if length <= 64)
+    if exact:
+        tiles = {length: _tiled(sized, length, tile) for length in exact}
+        result.append(_collected(f"attention in tiles of {tile}", exact, tiles, exact))
+    return result
+
+
+def _budget(name: str, count: Callable[[int], Counts], lengths: tuple[int, ...]) -> Budget:
+    counted = {length: count(length) for length in sorted({*_SAMPLES, *_CHECKS, *(n for n in lengths if n <= 6)})}
+    stages = list(dict.fromkeys(stage for counts in counted.values() for stage in counts))
+    for check in _CHECKS:
+        for stage in stages:
+            for kind in KINDS:
+                if counted[check][stage][kind] != _at(counted, stage, kind, check):
+                    raise AssertionError(f"{name}, {stage}: the count at T = {check} is not on the polynomial of the smaller ones")
+    table = {}
+    for length in lengths:
+        table[length] = counted.get(length) or {
+            stage: Counter({kind: _at(counted, stage, kind, length) for kind in KINDS}) for stage in stages
+        }
+    return _collected(name, lengths, table, tuple(n for n in lengths if n in counted))
+
+
+def _collected(name: str, lengths: tuple[int, ...], table: dict[int, Counts], counted: tuple[int, ...]) -> Budget:
+    stages = list(dict.fromkeys(stage for length in lengths for stage in table[length]))
+    return Budget(name, lengths, {s: {n: table[n].get(s, Counter()) for n in lengths} for s in stages}, counted)
+
+
+def _at(counted: dict[int, Counts], stage: str, kind: str, length: int) -> int:
+    """The polynomial through the samples, at another length (Lagrange, in fractions)."""
+    value = Fraction(0)
+    for i in _SAMPLES:
+        weight = Fraction(counted[i][stage][kind])
+        for j in _SAMPLES:
+            if j != i:
+                weight *= Fraction(length - j, i - j)
+        value += weight
+    assert value.denominator == 1
+    return int(value)
+
+
+def resized(config: Config, head_dim: int | None) -> Config:
+    if head_dim is None:
+        return config
+    dim = config.heads * head_dim if config.heads * config.head_dim == config.dim else config.dim
+    return replace(config, head_dim=head_dim, dim=dim)
+
+
+def _blank(config: Config, model: Model, length: int) -> Model:
+    """A model of the same wiring with room for `length` positions: only its shapes are looked at."""
+    roomy = replace(config, length=length if config.positions == "table" else None)
+    shapes = expected_shapes(roomy)
+    values = {name: np.ones(shapes[name]) for name, _ in model.weights.named()}
+    return Model(roomy, rebuilt_weights(model.weights, values))
+
+
+def _forward(model: Model, length: int, cache: Cache | None = None) -> Counts:
+    ops, counts = CountingArithmetic(), Counts()
+
+    def note(name: str, op: str, value: object, *reads: str, remarks: object = ()) -> object:
+        _take(ops, counts, name)
+        return value
+
+    forward(model, [0] * length, ops, note, cache)
+    return counts
+
+
+def _backward(model: Model, length: int) -> Counts:
+    ops, counts, steps = CountingArithmetic(), Counts(), list[Step]()
+
+    def note(name: str, op: str, value: object, *reads: str, remarks: object = ()) -> object:
+        steps.append(Step(name, op, "", "", "", reads, value))
+        return value
+
+    forward(model, [0] * length, ops, note)
+    ops.tally.clear()
+    last = steps[-1]
+    value = ops.cross_entropy(last.values, [0] * length)[1] if last.name == "logits" else last.values
+
+    back_from = [last.name]
+
+    def record(name: str, value: object, parts: Sequence[Part]) -> None:
+        """What was counted since the last gradient was spent on handing that one back."""
+        _take(ops, counts, back_from[0])
+        back_from[0] = name
+
+    backward(model, [0] * length, steps, Part(last.name, "given", value, ()), ops, record)
+    _take(ops, counts, back_from[0])
+    return counts
+
+
+def _decoding(model: Model, length: int) -> Counts:
+    """All of `length` tokens, one at a time."""
+    cache, counts = Cache(), Counts()
+    for _ in range(length):
+        for stage, tally in _forward(model, 1, cache).items():
+            counts[stage] = counts.get(stage, Counter()) + tally
+    return counts
+
+
+def _tiled(config: Config, length: int, tile: int) -> Counts:
+    ops = CountingArithmetic()
+    scores = ops.mask(ops._ones((1, length, length)), config)
+    v = ops._ones((length, config.head_dim))
+    for i in range(length):
+        online_row(scores[0, i], v, tile, True, "", [])
+    tally = Counter({kind: n * config.heads * config.blocks for kind, n in ops.tally.items()})
+    return {"softmax and mix": tally}
+
+
+def _take(ops: CountingArithmetic, counts: Counts, name: str) -> None:
+    """What was counted since the last step belongs to this one."""
+    stage = name.removeprefix("grad.")
+    parts = stage.split(".")
+    stage = ".".join(parts[2:]) if parts[0] == "blocks" else stage
+    counts[stage] = counts.get(stage, Counter()) + Counter(ops.tally)
+    ops.tally.clear()
