@@ -9,7 +9,7 @@
 """
 
 from exactformer.numbers.number import Exact, Named, Number, Undefined  # isort: skip  (first: the other modules need the classes)
-from exactformer.numbers.arrays import array
+from exactformer.numbers.arrays import array, dot, total
 from exactformer.numbers.budget import Budget
 from exactformer.numbers.decide import argmax, compare, maximum, ranking, recover, sign
 from exactformer.numbers.enclosure import Enclosure
@@ -19,6 +19,6 @@ from exactformer.numbers.parse import exact, from_float
 
 __all__ = [
     "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "compare",
-    "cos", "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin",
-    "sqrt", "tanh",
+    "cos", "dot", "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin",
+    "sqrt", "tanh", "total",
 ]  # fmt: skip

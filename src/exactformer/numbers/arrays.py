@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import lcm
 from typing import Any
 
@@ -9,10 +10,10 @@ import numpy as np
 from flint import fmpq, fmpq_mat
 from numpy.typing import NDArray
 
-from exactformer.numbers import enclosure
-from exactformer.numbers.field import ZERO, dot, linear_node
+from exactformer.numbers import enclosure, field
+from exactformer.numbers.field import ZERO, linear_node
 from exactformer.numbers.number import Exact, Named, Number
-from exactformer.numbers.parse import exact
+from exactformer.numbers.parse import exact, required
 
 Array = NDArray[Any]  # of numbers
 
@@ -29,6 +30,21 @@ def array(values: Any) -> Array:
     for index, value in np.ndenumerate(raw):
         result[index] = value if isinstance(value, Number) else exact(value)
     return result
+
+
+def total(terms: Iterable[Any]) -> Number:
+    """x1 + … + xn as one number, not simplified.
+
+    >>> total([1, "2"])
+    Traceback (most recent call last):
+    TypeError: '2' is not a number: write exact("2")
+    """
+    return field.total([required(x) for x in terms])
+
+
+def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Number:
+    """x1·y1 + … + xn·yn as one number, not simplified."""
+    return field.dot([required(x) for x in xs], [required(y) for y in ys])
 
 
 def zeros(*shape: int) -> Array:
@@ -54,7 +70,7 @@ def matmul(a: Array, b: Array) -> Array:
     elif rational_rows:
         result.T[:] = _combinations(columns, rows)
     else:
-        result[:] = [[dot(row, column) for column in columns] for row in rows]
+        result[:] = [[field.dot(row, column) for column in columns] for row in rows]
     enclosure.remember_product(rows, columns, result.tolist())
     return result
 
@@ -66,7 +82,7 @@ def _combinations(rows: list[list[Number]], columns: list[list[Exact]]) -> list[
     for row in rows:
         named = [k for k, x in enumerate(row) if type(x) is Named]
         if len(named) < len(row) and any(type(x) is not Exact or x.value != 0 for x in row if type(x) is not Named):
-            result.append([dot(row, column) for column in columns])
+            result.append([field.dot(row, column) for column in columns])
         else:
             result.append([_combination(row, named, *column) for column in prepared])
     return result

@@ -145,7 +145,7 @@ def _cuts(root: Named, budget: Budget) -> Iterator[tuple[Callable[[Named], Any] 
     What lies behind the nearest landmarks, told apart by identity and on a small budget; then, with nodes that are built alike
     taken for the same atom: what lies deep; behind the nearest landmarks; behind the second on every way down; nothing.
     """
-    yield lambda node: id(node) if node.landmark else None, replace(budget, work=budget.work // 40, nodes=budget.nodes // 8)
+    yield lambda node: id(node) if node.landmark else None, replace(budget, work=budget.work // 40 + 1, nodes=budget.nodes // 8 + 1)
     names = _structure(root)
     depth = _distances(root, lambda node: 1)
     yield lambda node: names[id(node)] if depth.get(id(node), _NEARBY) >= _NEARBY else None, budget

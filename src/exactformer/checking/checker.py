@@ -1,0 +1,111 @@
+"""Check a text: read its worksheets and claims, then judge every claimed number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from exactformer.checking.blocks import Block, blocks
+from exactformer.checking.claims import Claim, read_claims
+from exactformer.checking.lessons import lesson_text, lessons
+from exactformer.checking.positions import Span, positions
+from exactformer.checking.record import Record
+from exactformer.checking.report import BAD, Finding, Report
+from exactformer.checking.sheet import parse, trace_of
+from exactformer.checking.steps import record_of
+from exactformer.checking.verdicts import judge, true_digits
+from exactformer.worksheets import WorksheetError
+from exactformer.worksheets.reader import Table
+from exactformer.worksheets.worksheet import LARGEST
+
+
+def check_text(text: str, name: str = "worksheet.toml") -> Report:
+    """Judge every claim of a worksheet, or of the worksheets in a Markdown text (`name` ends in .md).
+
+    >>> report = check_text('''
+    ... [[claims]]
+    ... operation = "softmax"
+    ... of = [0, 1]
+    ... values = ["0.27", "0.72"]
+    ... ''')
+    >>> [(finding.printed, str(finding.verdict), finding.more) for finding in report.findings]
+    [('0.27', 'right', '0.2689'), ('0.72', 'last digit off', '0.7311')]
+    """
+    found: list[tuple[Record, Claim, Span]] = []
+    record = Record()
+    plain = " " + text[1:] if text.startswith("\ufeff") else text
+    for block in blocks(plain, name):
+        file = f"{name}:{block.line}" if block.line else name
+        raw = parse("\n" * block.line + block.text, file)  # so that a message of the parser names the line of the file
+        trace = trace_of(raw, file)
+        if trace is not None:
+            record = record_of(trace)
+        claims = read_claims(Table({"claims": raw.get("claims", [])}, file), record)
+        found += [(record, claim, span) for claim, span in zip(claims, _spans(claims, block, file), strict=True)]
+    return Report(name, tuple(_finding(text, *what) for what in found))
+
+
+def check_file(source: str | os.PathLike[str]) -> Report:
+    """`check_text` of a file, or of a built-in lesson by name."""
+    return check_text(read_source(source), os.fspath(source))
+
+
+def read_source(source: str | os.PathLike[str]) -> str:
+    """The text of a file to the last character (also its line ends), or of a built-in lesson."""
+    name = os.fspath(source)
+    path = Path(name)
+    if name in lessons():
+        return lesson_text(name)
+    if not path.is_file():
+        known = f"there is no such file, nor a built-in lesson of that name ({', '.join(lessons())})"
+        raise WorksheetError(f"{name}: {'is a folder or a device, not a file' if path.exists() else known}")
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise WorksheetError(f"{name}: cannot be read: {error.strerror}") from None
+    if len(content) > LARGEST:
+        raise WorksheetError(f"{name}: has more than {LARGEST:,} bytes")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise WorksheetError(f"{name}: is not UTF-8 text (byte {error.start})") from None
+
+
+def _spans(claims: list[Claim], block: Block, file: str) -> Iterator[Span]:
+    """Where each number stands in the file."""
+    places = positions(block.text) if claims else {}
+    for claim in claims:
+        start, end = places.get(claim.path, (0, 0))
+        if block.text[start:end].strip() != claim.printed.text.strip() and _plain(block.text[start:end]) != claim.printed.text:
+            raise WorksheetError(f"{file}: {_field(claim)} is written in a way whose place was not found: write it plainly")
+        yield block.start + start, block.start + end
+
+
+def _plain(text: str) -> str:
+    """A bare integer as it is read."""
+    return text.replace("_", "").removeprefix("+")
+
+
+def _field(claim: Claim) -> str:
+    table, n, field, *index = claim.path
+    return f"{table}.{n}.{field}" + "".join(f"[{i}]" for i in index)
+
+
+def _finding(text: str, record: Record, claim: Claim, span: Span) -> Finding:
+    node = record.nodes[claim.node]
+    x = node.truth[claim.index]
+    verdict = judge(x, claim.printed)
+    return Finding(
+        line=text.count("\n", 0, span[0]) + 1,
+        field=_field(claim),
+        span=span,
+        subject=node.name.partition(",")[0],
+        index=claim.index,
+        printed=claim.printed.text,
+        verdict=verdict,
+        true=true_digits(x, claim.printed),
+        more=true_digits(x, claim.printed, 2),
+        carried_on=verdict in BAD and record.follows(claim.node, claim.index, claim.printed),
+    )

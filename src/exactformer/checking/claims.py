@@ -1,0 +1,252 @@
+"""The tables `[[claims]]` of a worksheet: which numbers are printed, and which entries of which step or operation they claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, get_args
+
+import numpy as np
+
+from exactformer.checking.operations import OPERATIONS, OperandError, apply, factor, times
+from exactformer.checking.positions import Path
+from exactformer.checking.printed import Printed, read
+from exactformer.checking.record import Index, Node, Record
+from exactformer.model.config import Mask
+from exactformer.model.exact_arithmetic import MASKED
+from exactformer.numbers import Undecided, UndefinedValue, compare
+from exactformer.numbers.arrays import Array
+from exactformer.worksheets.reader import Decimal, Table, describe
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One printed number: what it is said to be, and where it stands in the worksheet."""
+
+    node: str
+    index: Index
+    printed: Printed
+    path: Path
+
+
+def read_claims(worksheet: Table, record: Record) -> list[Claim]:
+    """Every claimed number of a worksheet, in order. Operations become nodes of the record, printed numbers are put to theirs."""
+    claims = []
+    for n, table in enumerate(worksheet.tables("claims")):
+        node = _node(table, record)
+        for index, printed, path in _numbers(table, node):
+            claims.append(Claim(node.name, index, printed, ("claims", n, *path)))
+            node.printed.setdefault(index, printed)
+        table.finish()
+    return claims
+
+
+def _node(table: Table, record: Record) -> Node:
+    """The step or operation that a claim is about."""
+    step = table.text("step") if "step" in table.raw or "operation" not in table.raw else None
+    if step is not None and step not in record.nodes:
+        near = get_close_matches(step, record.nodes, 1)
+        if step == "token":
+            raise table.error("step", "is 'token': a token is no number; claim its logits")
+        known = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"there are {', '.join(record.nodes)}"
+            if record.nodes
+            else "there is no [model]"
+        )
+        raise table.error("step", f"is {describe(step)}, which is neither a step of the pass nor a named operation above ({known})")
+    if "operation" not in table.raw:
+        assert step is not None
+        return record.nodes[step]
+    operation = table.choice("operation", OPERATIONS)
+    reads, compute = _computation(table, operation, record)
+    truth = _carry_out(table, compute, [record.nodes[name].truth for name in reads])
+    if step is not None:
+        return _another_way(table, record.nodes[step], truth, reads, compute, record)
+    name = table.text("name", f"{operation}, {table.path.rstrip('.')} of {table.file}")
+    if name in record.nodes:
+        raise table.error("name", f'is {describe(name)}, which there is already (claim more of it with step = "{name}")')
+    node = Node(name, truth, reads, compute)
+    record.add(node)
+    return node
+
+
+def _another_way(
+    table: Table, node: Node, truth: Array, reads: tuple[str, ...], compute: Callable[[Sequence[Array]], Array], record: Record
+) -> Node:
+    """A step with an operation: the author's way to that step, which must lead there."""
+    if truth.size != node.truth.size:
+        raise table.error("operation", f"gives {times(truth)}, but {node.name} is {times(node.truth)}")
+    if node.name in record.above(reads):
+        raise table.error("operation", f"reads what is computed from {node.name} itself")
+    if any(_differ(a, b) for a, b in zip(truth.flat, node.truth.flat, strict=True)):
+        raise table.error("operation", f"does not lead to {node.name}: without any rounding, the two differ")
+    node.reads, node.compute = reads, lambda inputs: compute(inputs).reshape(node.truth.shape)
+    return node
+
+
+def _differ(a: Any, b: Any) -> bool:
+    if a is MASKED or b is MASKED:
+        return a is not b
+    try:
+        return compare(a, b) != 0
+    except (Undecided, UndefinedValue):
+        return False
+
+
+def _computation(table: Table, name: str, record: Record) -> tuple[tuple[str, ...], Callable[[Sequence[Array]], Array]]:
+    """What an operation reads, and what it does with that."""
+    operation = OPERATIONS[name]
+    parameters = {field: _parameter(table, field) for field in operation.required}
+    parameters |= {field: _parameter(table, field) for field in operation.optional if table.take(field, None) is not None}
+    head = table.integer("head", 0)
+    given: dict[str, Array] = {}
+    named: dict[str, str] = {}
+    for field in operation.operands:
+        value = table.take(field)
+        if isinstance(value, str) and not isinstance(value, Decimal):
+            if value not in record.nodes:
+                near = get_close_matches(value, record.nodes, 1)
+                hint = f" (did you mean {near[0]}?)" if near else ""
+                raise table.error(field, f"is {describe(value)}, which is neither a step nor a named operation above{hint}")
+            shape = record.nodes[value].truth.shape
+            if len(shape) == 3 and not 0 <= head < shape[0]:
+                raise table.error("head", f"is {head}, but {value} has {shape[0]}")
+            if not shape:
+                raise table.error(field, f"is {describe(value)}, which is a single number")
+            named[field] = value
+        else:
+            given[field] = _array(table, value, field)
+
+    def compute(inputs: Sequence[Array]) -> Array:
+        found = given | {field: x[head] if x.ndim == 3 else x for field, x in zip(named, inputs, strict=True)}
+        return apply(name, [found[field] for field in operation.operands], parameters)
+
+    return tuple(named.values()), compute
+
+
+def _carry_out(table: Table, compute: Callable[[Sequence[Array]], Array], inputs: list[Array]) -> Array:
+    try:
+        return compute(inputs)
+    except OperandError as error:
+        raise table.error(error.operand, str(error)) from None
+
+
+def _parameter(table: Table, field: str) -> Any:
+    match field:
+        case "mask":
+            return table.choice(field, get_args(Mask))
+        case "factor":
+            value = table.take(field)
+            if type(value) is not int and not isinstance(value, str):
+                raise table.error(field, f"is {describe(value)}, not a number")
+            try:
+                return factor(str(value))
+            except ValueError as error:
+                raise table.error(f"{field}:", str(error)) from None
+        case "epsilon":
+            epsilon = table.number(field)
+            if epsilon.value < 0:
+                raise table.error(field, f"is {epsilon}, which is negative")
+            return epsilon
+        case _:
+            return _array(table, table.take(field), field)
+
+
+def _array(table: Table, value: Any, field: str) -> Array:
+    """A vector or a matrix that is written out; -inf is a masked entry."""
+    shape = _shape(table, value, field)
+    if not 1 <= len(shape) <= 2 or 0 in shape:
+        raise table.error(field, f"is {describe(value)}: write a list of numbers, a list of such lists, or the name of a step")
+    result = np.empty(shape, dtype=object)
+    for index, entry in _leaves(value):
+        masked = isinstance(entry, str) and entry.strip() == "-inf"
+        result[index] = MASKED if masked else table.exact(entry, field + _place(index))
+    return result
+
+
+def _numbers(table: Table, node: Node) -> Iterator[tuple[Index, Printed, Path]]:
+    """The printed numbers of one claim, with the entries that they claim."""
+    whole = "values" in table.raw or "value" not in table.raw
+    field = "values" if whole else "value"
+    value = table.take(field)
+    prefix = _prefix(table, node)
+    wanted = node.truth.shape[len(prefix) :]
+    shape = _shape(table, value, field)
+    column = len(wanted) > 0 and wanted[-1] == 1 and shape == wanted[:-1]  # one number a row: it may stand without its brackets
+    if shape != wanted and not column:
+        there = " × ".join(map(str, wanted)) or "a single number"
+        printed = " × ".join(map(str, shape)) or "a single number"
+        raise table.error(field, f"is {printed}, but {_shown(node, prefix)} is {there}")
+    for index, entry in _leaves(value):
+        place = field + _place(index)
+        if type(entry) is not int and not isinstance(entry, str):
+            raise table.error(place, f"is {describe(entry)}, not a number")
+        try:
+            number = read(str(entry))
+        except ValueError as error:
+            raise table.error(f"{place}:", str(error)) from None
+        yield (*prefix, *index, *((0,) if column else ())), number, (field, *index)
+
+
+def _prefix(table: Table, node: Node) -> Index:
+    """Which part of a step is claimed: an entry (`index`), a row of a head (`head`, `row`), a head, or all of it."""
+    shape = node.truth.shape
+    if "index" in table.raw:
+        index = table.take("index")
+        if not isinstance(index, list) or any(type(i) is not int for i in index):
+            raise table.error("index", f"is {describe(index)}, not a list of whole numbers")
+        if len(shape) == 3 and len(index) == 2:
+            index = [table.integer("head", 0), *index]
+        if len(index) != len(shape):
+            raise table.error("index", f"has {len(index)} numbers, but {node.name} has {len(shape)} axes")
+        places = [("index", i) for i in index]
+    else:
+        head, row = table.take("head", None), table.take("row", None)
+        places = []
+        if len(shape) == 3 and (head is not None or _depth(table.raw.get("values")) + (row is not None) < 3):
+            places.append(("head", table.integer("head", 0)))
+        if row is not None:
+            places.append(("row", table.integer("row")))
+    if len(places) > len(shape):
+        raise table.error(places[-1][0], f"is given, but {node.name} has {len(shape)} axes")
+    for (field, i), size in zip(places, shape, strict=False):
+        if not 0 <= i < size:
+            raise table.error(field, f"is {i}, but {node.name} has {size} there (counted from 0)")
+    return tuple(i for _, i in places)
+
+
+def _shown(node: Node, prefix: Index) -> str:
+    return node.name + (f"[{', '.join(map(str, prefix))}]" if prefix else "")
+
+
+def _shape(table: Table, value: Any, field: str) -> tuple[int, ...]:
+    """The shape of nested lists, which must be all alike."""
+    if not isinstance(value, list):
+        return ()
+    shapes = [_shape(table, item, f"{field}[{n}]") for n, item in enumerate(value)]
+    for n, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise table.error(f"{field}[{n}]", "is not as long as the rows before it")
+    return (len(value), *shapes[0]) if value else (0,)
+
+
+def _depth(value: Any) -> int:
+    depth = 0
+    while isinstance(value, list) and value:
+        depth, value = depth + 1, value[0]
+    return depth
+
+
+def _leaves(value: Any, index: Index = ()) -> Iterator[tuple[Index, Any]]:
+    if isinstance(value, list):
+        for n, item in enumerate(value):
+            yield from _leaves(item, (*index, n))
+    else:
+        yield index, value
+
+
+def _place(index: Index) -> str:
+    return "".join(f"[{i}]" for i in index)

@@ -1,0 +1,132 @@
+"""What a check found, as plain data, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from exactformer.checking.positions import Span
+from exactformer.checking.verdicts import Verdict, short
+
+BAD = (Verdict.WRONG, Verdict.LAST_DIGIT)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One printed number and what is to be said of it."""
+
+    line: int
+    field: str  # claims.0.values[1][0]
+    span: Span  # its place in the text
+    subject: str  # the step, or the name of an operation
+    index: tuple[int, ...]
+    printed: str
+    verdict: Verdict
+    true: str  # as it should have been printed
+    more: str  # with two more decimals
+    carried_on: bool  # does it follow from the printed numbers before it?
+
+    @property
+    def bad(self) -> bool:
+        return self.verdict in BAD
+
+    @property
+    def place(self) -> str:
+        return self.subject + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
+
+
+@dataclass(frozen=True)
+class Report:
+    name: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        found = Counter(finding.verdict for finding in self.findings)
+        return {verdict: found[verdict] for verdict in Verdict}
+
+    @property
+    def first_wrong(self) -> Finding | None:
+        """The first number, in the order of the page, that is wrong or off in its last digit."""
+        return next((finding for finding in self.findings if finding.bad), None)
+
+    @property
+    def slips(self) -> tuple[Finding, ...]:
+        """Wrong numbers that do not follow from the printed numbers before them."""
+        return tuple(finding for finding in self.findings if finding.bad and not finding.carried_on)
+
+    @property
+    def status(self) -> int:
+        """0 all right (or cut off instead of rounded), 1 something is wrong, 3 something is undecided."""
+        return 1 if self.first_wrong else 3 if self.counts[Verdict.UNDECIDED] else 0
+
+
+def lines(report: Report) -> list[str]:
+    """One line for each number that is not right, then a summary."""
+    told = [f"{report.name}:{f.line}: {f.place}: {_sentence(f)}" for f in report.findings if f.verdict is not Verdict.RIGHT]
+    return [*told, f"{report.name}: {_summary(report)}"]
+
+
+def _sentence(finding: Finding) -> str:
+    said = f"{short(finding.printed)} is {finding.verdict}"
+    match finding.verdict:
+        case Verdict.UNDECIDED:
+            return f"{said}: {short(finding.true)}"
+        case Verdict.TRUNCATED:
+            return f"{said}: {_digits(finding)} is cut off, not rounded"
+        case _:
+            why = "follows from the printed numbers before it" if finding.carried_on else "a slip of its own"
+            return f"{said}: {_digits(finding)}; {why}"
+
+
+def _digits(finding: Finding) -> str:
+    return short(finding.true) + (f" ({short(finding.more)})" if finding.more != finding.true else "")
+
+
+def _summary(report: Report) -> str:
+    total = len(report.findings)
+    if not total:
+        return "no claims"
+    told = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
+    summary = f"{total} number{'s' if total > 1 else ''}: {told}"
+    first = report.first_wrong
+    if first is None:
+        return summary
+    own = len(report.slips)
+    return f"{summary}; {own} slip{'s' if own != 1 else ''} of {'its' if own == 1 else 'their'} own; first wrong: {first.place}, line {first.line}"
+
+
+def document(reports: Sequence[Report]) -> dict[str, Any]:
+    """For other programs; docs/checking.md describes it."""
+    return {"format": "exactformer check 1", "files": [_file(report) for report in reports]}
+
+
+def _file(report: Report) -> dict[str, Any]:
+    first = report.first_wrong
+    return {
+        "file": report.name,
+        "status": report.status,
+        "counts": {str(verdict): count for verdict, count in report.counts.items()},
+        "first_wrong": None if first is None else {"subject": first.subject, "index": list(first.index), "line": first.line},
+        "findings": [
+            {
+                "line": f.line,
+                "field": f.field,
+                "subject": f.subject,
+                "index": list(f.index),
+                "printed": f.printed,
+                "verdict": str(f.verdict),
+                "true": f.true,
+                "more": f.more,
+                "carried_on": f.carried_on,
+            }
+            for f in report.findings
+        ],
+    }
+
+
+def as_json(found: dict[str, Any]) -> str:
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"

@@ -1,0 +1,103 @@
+"""What is to be said of one printed number, given the true one. Every comparison is a proof, or the verdict is *undecided*."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from math import floor
+from typing import Any
+
+from flint import fmpq
+
+from exactformer.checking.printed import Printed, power_of_ten
+from exactformer.model.exact_arithmetic import MASKED
+from exactformer.numbers import Exact, Named, Number, Undecided, Undefined, compare, sign
+
+_LONGEST = 60  # characters of a number in a message
+
+
+class Verdict(StrEnum):
+    RIGHT = "right"
+    TRUNCATED = "truncated"
+    LAST_DIGIT = "last digit off"
+    WRONG = "wrong"
+    UNDECIDED = "undecided"
+
+
+def judge(x: Any, printed: Printed) -> Verdict:
+    """
+    >>> from exactformer.checking.printed import read
+    >>> from exactformer.numbers import sqrt
+    >>> [str(judge(sqrt(5), read(text))) for text in ("2.24", "2.23", "2.25", "2.26")]
+    ['right', 'truncated', 'last digit off', 'wrong']
+    """
+    if x is MASKED or printed.value is None:
+        return Verdict.RIGHT if x is MASKED and printed.value is None else Verdict.WRONG
+    if isinstance(x, Undefined):
+        return Verdict.UNDECIDED if x.undecided else Verdict.WRONG
+    try:
+        return _judged(x, printed, printed.value)
+    except Undecided:
+        return Verdict.UNDECIDED
+
+
+def _judged(x: Number, printed: Printed, value: Exact) -> Verdict:
+    if printed.place is None:
+        return Verdict.RIGHT if compare(x, value) == 0 else Verdict.WRONG
+    unit = printed.unit
+    if _within(x, value, unit, fmpq(1, 2)):  # at a half-way case both neighbours are right
+        return Verdict.RIGHT
+    side = sign(value) or sign(x)  # cut off: towards zero
+    beyond = Exact(value.value + side * unit.value)
+    if side * compare(x, value) >= 0 and side * compare(x, beyond) < 0:
+        return Verdict.TRUNCATED
+    return Verdict.LAST_DIGIT if _within(x, value, unit, fmpq(3, 2)) else Verdict.WRONG
+
+
+def _within(x: Number, centre: Exact, unit: Exact, units: fmpq) -> bool:
+    radius = unit.value * units
+    return compare(x, Exact(centre.value + radius)) <= 0 <= compare(x, Exact(centre.value - radius))
+
+
+def nearest(x: Number, place: int) -> int:
+    """How many times 10**place is nearest to x, proved; a half-way case goes away from zero.
+
+    >>> from exactformer.numbers import exact, sqrt
+    >>> nearest(sqrt(5), -3), nearest(exact("-0.125"), -2), nearest(exact("1e-9"), -2)
+    (2236, -13, 0)
+    """
+    unit = power_of_ten(place)
+    below = _below(x, unit)
+    side = compare(x, Exact(unit.value * (below + fmpq(1, 2))))
+    return below + (side > 0 or (side == 0 and below >= 0))
+
+
+def _below(x: Number, unit: Exact) -> int:
+    """An n so that the multiple nearest to x is the nth or the next."""
+    if type(x) is Named:
+        if compare(x, unit) < 0 and compare(x, Exact(-unit.value)) > 0:
+            return -1 if sign(x) < 0 else 0
+        low, high = x.enclosure(64)
+        if high - low > unit.fraction / 4:
+            low, high = x.enclosure(64 + int(max(abs(low), abs(high)) / unit.fraction).bit_length())
+        return floor((low + high) / (2 * unit.fraction))
+    assert type(x) is Exact
+    return floor(x.fraction / unit.fraction)
+
+
+def true_digits(x: Any, printed: Printed, more: int = 0) -> str:
+    """The true value as it should have been printed, with `more` decimals besides; words where there are no digits."""
+    if x is MASKED:
+        return "-inf"
+    if isinstance(x, Undefined):
+        return f"undefined: {x.why}"
+    try:
+        if printed.place is not None:
+            return printed.rewritten(nearest(x, printed.place - more), more)
+        return str(x) if isinstance(x, Exact) else str(x.digits(6 + more))
+    except Undecided as undecided:
+        return str(undecided)
+
+
+def short(text: str) -> str:
+    """A number in a message."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}… ({len(text)} characters)"
