@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from benchmarks import forward, report
+from benchmarks import backward, forward, report
 
-BENCHMARKS = (forward,)  # each a module with run(progress) -> Result
+BENCHMARKS = (forward, backward)  # each a module with run(progress) -> Result
 
 
 def main() -> None:

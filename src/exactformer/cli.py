@@ -152,6 +152,19 @@ def budget(source: str, lengths: str, head_dim: int | None, tile: int, output: P
     _emit(rendering.render(worksheet.title, found, resized(worksheet.model.config, head_dim), tile), output)
 
 
+@commands.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--fix", is_flag=True, help="Rewrite the printed numbers that are not right, and nothing else.")
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def check(files: tuple[str, ...], fix: bool, form: str) -> None:
+    """Check the printed numbers of worked examples: worksheets or Markdown pages with claims, or the lesson `attention`."""
+    from exactformer.checking import run
+
+    report, status = run(files, fix, form == "json")
+    click.echo(report, nl=False)
+    sys.exit(status)
+
+
 def _comparison(worksheet: Any, right: Any, mistakes: tuple[str, ...], target: str | None, digits: int) -> str:
     from exactformer.model.breaking import broken
     from exactformer.render import comparison

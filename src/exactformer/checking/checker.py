@@ -12,12 +12,12 @@ from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.positions import Span, positions
 from exactformer.checking.record import Record
 from exactformer.checking.report import BAD, Finding, Report
-from exactformer.checking.sheet import parse, trace_of
+from exactformer.checking.sheet import trace_of
 from exactformer.checking.steps import record_of
 from exactformer.checking.verdicts import judge, true_digits
 from exactformer.worksheets import WorksheetError
 from exactformer.worksheets.reader import Table
-from exactformer.worksheets.worksheet import LARGEST
+from exactformer.worksheets.worksheet import LARGEST, parse
 
 
 def check_text(text: str, name: str = "worksheet.toml") -> Report:
@@ -27,10 +27,10 @@ def check_text(text: str, name: str = "worksheet.toml") -> Report:
     ... [[claims]]
     ... operation = "softmax"
     ... of = [0, 1]
-    ... values = ["0.27", "0.72"]
+    ... values = ["0.27", "0.74"]
     ... ''')
     >>> [(finding.printed, str(finding.verdict), finding.more) for finding in report.findings]
-    [('0.27', 'right', '0.2689'), ('0.72', 'last digit off', '0.7311')]
+    [('0.27', 'right', '0.2689'), ('0.74', 'last digit off', '0.7311')]
     """
     found: list[tuple[Record, Claim, Span]] = []
     record = Record()
@@ -101,7 +101,7 @@ def _finding(text: str, record: Record, claim: Claim, span: Span) -> Finding:
         line=text.count("\n", 0, span[0]) + 1,
         field=_field(claim),
         span=span,
-        subject=node.name.partition(",")[0],
+        subject=node.shown or node.name,
         index=claim.index,
         printed=claim.printed.text,
         verdict=verdict,

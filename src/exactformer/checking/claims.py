@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +20,8 @@ from exactformer.numbers import Undecided, UndefinedValue, compare
 from exactformer.numbers.arrays import Array
 from exactformer.worksheets.reader import Decimal, Table, describe
 
+_REFERENCE = re.compile(r"(.+?)\s*\[\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\]")
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -35,6 +38,9 @@ def read_claims(worksheet: Table, record: Record) -> list[Claim]:
     claims = []
     for n, table in enumerate(worksheet.tables("claims")):
         node = _node(table, record)
+        if "operation" in table.raw and "name" in table.raw and not {"value", "values"} & table.raw.keys():
+            table.finish()  # nothing is claimed: the operation is there to be read further down
+            continue
         for index, printed, path in _numbers(table, node):
             claims.append(Claim(node.name, index, printed, ("claims", n, *path)))
             node.printed.setdefault(index, printed)
@@ -60,7 +66,7 @@ def _node(table: Table, record: Record) -> Node:
     if "operation" not in table.raw:
         assert step is not None
         return record.nodes[step]
-    operation = table.choice("operation", OPERATIONS)
+    operation = table.choice("operation", tuple(OPERATIONS))
     reads, compute = _computation(table, operation, record)
     truth = _carry_out(table, compute, [record.nodes[name].truth for name in reads])
     if step is not None:
@@ -68,7 +74,7 @@ def _node(table: Table, record: Record) -> Node:
     name = table.text("name", f"{operation}, {table.path.rstrip('.')} of {table.file}")
     if name in record.nodes:
         raise table.error("name", f'is {describe(name)}, which there is already (claim more of it with step = "{name}")')
-    node = Node(name, truth, reads, compute)
+    node = Node(name, truth, reads, compute, shown="" if "name" in table.raw else operation)
     record.add(node)
     return node
 
@@ -76,14 +82,27 @@ def _node(table: Table, record: Record) -> Node:
 def _another_way(
     table: Table, node: Node, truth: Array, reads: tuple[str, ...], compute: Callable[[Sequence[Array]], Array], record: Record
 ) -> Node:
-    """A step with an operation: the author's way to that step, which must lead there."""
-    if truth.size != node.truth.size:
-        raise table.error("operation", f"gives {times(truth)}, but {node.name} is {times(node.truth)}")
+    """A step, or a part of it, with an operation: the author's way to it, which must lead there."""
+    prefix = _prefix(table, node)
+    there = node.truth[prefix] if prefix else node.truth
+    if np.size(there) != truth.size:
+        raise table.error("operation", f"gives {times(truth)}, but {_shown(node, prefix)} is {times(np.array(there))}")
     if node.name in record.above(reads):
         raise table.error("operation", f"reads what is computed from {node.name} itself")
-    if any(_differ(a, b) for a, b in zip(truth.flat, node.truth.flat, strict=True)):
-        raise table.error("operation", f"does not lead to {node.name}: without any rounding, the two differ")
-    node.reads, node.compute = reads, lambda inputs: compute(inputs).reshape(node.truth.shape)
+    if any(_differ(a, b) for a, b in zip(truth.flat, np.array(there, dtype=object).flat, strict=True)):
+        raise table.error("operation", f"does not lead to {_shown(node, prefix)}: without any rounding, the two differ")
+    if np.size(there) == node.truth.size:
+        node.reads, node.compute = reads, lambda inputs: compute(inputs).reshape(node.truth.shape)
+        return node
+    before, rest = len(node.reads), node.compute
+
+    def in_part(inputs: Sequence[Array]) -> Array:
+        result = np.array(rest(inputs[:before]), dtype=object)
+        part = compute(inputs[before:])
+        result[prefix] = part.reshape(np.shape(result[prefix])) if np.shape(result[prefix]) else part.item()
+        return result
+
+    node.reads, node.compute = (*node.reads, *reads), in_part
     return node
 
 
@@ -103,28 +122,43 @@ def _computation(table: Table, name: str, record: Record) -> tuple[tuple[str, ..
     parameters |= {field: _parameter(table, field) for field in operation.optional if table.take(field, None) is not None}
     head = table.integer("head", 0)
     given: dict[str, Array] = {}
-    named: dict[str, str] = {}
+    named: dict[str, tuple[str, Index]] = {}  # the node and the part of it that is read
     for field in operation.operands:
         value = table.take(field)
         if isinstance(value, str) and not isinstance(value, Decimal):
-            if value not in record.nodes:
-                near = get_close_matches(value, record.nodes, 1)
-                hint = f" (did you mean {near[0]}?)" if near else ""
-                raise table.error(field, f"is {describe(value)}, which is neither a step nor a named operation above{hint}")
-            shape = record.nodes[value].truth.shape
-            if len(shape) == 3 and not 0 <= head < shape[0]:
-                raise table.error("head", f"is {head}, but {value} has {shape[0]}")
-            if not shape:
-                raise table.error(field, f"is {describe(value)}, which is a single number")
-            named[field] = value
+            named[field] = _reference(table, field, value, head, record)
         else:
             given[field] = _array(table, value, field)
 
     def compute(inputs: Sequence[Array]) -> Array:
-        found = given | {field: x[head] if x.ndim == 3 else x for field, x in zip(named, inputs, strict=True)}
+        found = given | {field: _part(x, part) for x, (field, (_, part)) in zip(inputs, named.items(), strict=True)}
         return apply(name, [found[field] for field in operation.operands], parameters)
 
-    return tuple(named.values()), compute
+    return tuple(node for node, _ in named.values()), compute
+
+
+def _reference(table: Table, field: str, text: str, head: int, record: Record) -> tuple[str, Index]:
+    """A step or a named operation, or a part of one: "embed", "embed[0]" (a row), "embed[0, 1]" (an entry)."""
+    match = _REFERENCE.fullmatch(text)
+    name, part = text, ()  # type: tuple[str, Index]
+    if text not in record.nodes and match is not None:
+        name, part = match[1], tuple(int(i) for i in match[2].split(","))
+    if name not in record.nodes:
+        near = get_close_matches(name, record.nodes, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise table.error(field, f"is {describe(text)}, which is neither a step nor a named operation above{hint}")
+    shape = record.nodes[name].truth.shape
+    if len(shape) == 3:
+        if not 0 <= head < shape[0]:
+            raise table.error("head", f"is {head}, but {name} has {shape[0]}")
+        part = (head, *part)
+    if len(part) > len(shape) or any(i >= size for i, size in zip(part, shape, strict=False)):
+        raise table.error(field, f"is {describe(text)}, but {name} is {times(record.nodes[name].truth)} (counted from 0)")
+    return name, part
+
+
+def _part(x: Array, part: Index) -> Array:
+    return np.array(x[part], dtype=object)
 
 
 def _carry_out(table: Table, compute: Callable[[Sequence[Array]], Array], inputs: list[Array]) -> Array:
@@ -219,7 +253,7 @@ def _prefix(table: Table, node: Node) -> Index:
 
 
 def _shown(node: Node, prefix: Index) -> str:
-    return node.name + (f"[{', '.join(map(str, prefix))}]" if prefix else "")
+    return (node.shown or node.name) + (f"[{', '.join(map(str, prefix))}]" if prefix else "")
 
 
 def _shape(table: Table, value: Any, field: str) -> tuple[int, ...]:

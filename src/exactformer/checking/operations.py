@@ -68,7 +68,7 @@ def _activation(kind: Any) -> Operation:
 OPERATIONS: dict[str, Operation] = {
     "matmul": Operation(lambda left, right: OPS.linear(left, right, None), ("left", "right")),
     "scores": Operation(lambda left, right: OPS.linear(left, right.T, None), ("left", "right")),  # left · rightᵀ
-    "add": Operation(lambda left, right: OPS.add(left, right), ("left", "right")),
+    "add": Operation(lambda left, right: OPS.subtract(left, OPS.times(right, exact(-1))), ("left", "right")),
     "subtract": Operation(lambda left, right: OPS.subtract(left, right), ("left", "right")),
     "multiply": Operation(lambda left, right: OPS.times(left, right), ("left", "right")),  # entry by entry
     "scale": Operation(lambda x, factor: OPS.scale(x, factor), required=("factor",)),
@@ -85,6 +85,7 @@ OPERATIONS: dict[str, Operation] = {
     "gelu": _activation("gelu"),
     "gelu_tanh": _activation("gelu_tanh"),
 }
+ENTRYWISE = ("add", "subtract", "multiply")  # either side may be a single number
 
 
 class OperandError(ValueError):
@@ -106,23 +107,23 @@ def apply(name: str, operands: list[Array], parameters: dict[str, Any]) -> Array
     """
     operation = OPERATIONS[name]
     _refuse(name, operation, operands, parameters)
+    if name in ENTRYWISE:
+        return operation.function(*operands).reshape(max((x.shape for x in operands), key=len))
     first, last = operands[0], operands[-1]
     matrices = [x if x.ndim == 2 else x[None] for x in operands]
     if name == "matmul" and last.ndim == 1:
         matrices[1] = last[:, None]
     result = operation.function(*matrices, **parameters)
+    dropped = (0,) if first.ndim == 1 else ()
     if operation.reduces or (name in ("matmul", "scores") and last.ndim == 1):
-        result = result[:, 0]
-    return result[0] if first.ndim == 1 and isinstance(result[0], np.ndarray) else _bare(result) if first.ndim == 1 else result
-
-
-def _bare(result: Array) -> Array:
-    """An array of one entry without its axis."""
-    return result.reshape(())
+        dropped = (*dropped, 1)
+    return np.squeeze(result, axis=dropped)
 
 
 def _refuse(name: str, operation: Operation, operands: list[Array], parameters: dict[str, Any]) -> None:
     for where, x in zip(operation.operands, operands, strict=True):
+        if not x.shape and name not in ENTRYWISE:
+            raise OperandError(where, f"is a single number, where {name} takes a row or a matrix")
         if not operation.masked and any(value is MASKED for value in x.flat):
             raise OperandError(where, f"holds -inf, which {name} does not take")
         if any(not isinstance(value, Number) and value is not MASKED for value in x.flat):
@@ -134,7 +135,7 @@ def _refuse(name: str, operation: Operation, operands: list[Array], parameters: 
         elif name == "scores":
             fits = left.shape[-1] == right.shape[-1]
         else:
-            fits = left.shape == right.shape
+            fits = left.shape == right.shape or not left.shape or not right.shape
         if not fits:
             raise OperandError("right", f"is {times(right)}, which does not fit left ({times(left)}) in {name}")
     for where in ("gamma", "beta"):

@@ -31,6 +31,7 @@ class Node:
     reads: tuple[str, ...]
     compute: Callable[[Sequence[Array]], Array]
     printed: dict[Index, Printed] = field(default_factory=dict)
+    shown: str = ""  # what a report calls it, where that is not its name
 
 
 class Record:

@@ -96,7 +96,8 @@ def _summary(report: Report) -> str:
     if first is None:
         return summary
     own = len(report.slips)
-    return f"{summary}; {own} slip{'s' if own != 1 else ''} of {'its' if own == 1 else 'their'} own; first wrong: {first.place}, line {first.line}"
+    slips = "1 slip of its own" if own == 1 else f"{own} slips of their own"
+    return f"{summary}; {slips}; first wrong: {first.place}, line {first.line}"
 
 
 def document(reports: Sequence[Report]) -> dict[str, Any]:

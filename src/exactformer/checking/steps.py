@@ -25,6 +25,7 @@ _AGAIN: dict[str, Callable[..., Any]] = {
     "scores": lambda c, q, k: OPS.scores(q, k),
     "scale": lambda c, x: OPS.scale(x, c.scale_factor),
     "mask": lambda c, x: OPS.mask(x, c),
+    "erase": lambda c, x: OPS.erase(x, c),
     "shift": lambda c, x: OPS.shift(x),
     "softmax": lambda c, x: OPS.softmax(x),
     "mix": lambda c, pattern, v: OPS.mix(pattern, v),

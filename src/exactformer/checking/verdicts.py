@@ -27,7 +27,7 @@ def judge(x: Any, printed: Printed) -> Verdict:
     """
     >>> from exactformer.checking.printed import read
     >>> from exactformer.numbers import sqrt
-    >>> [str(judge(sqrt(5), read(text))) for text in ("2.24", "2.23", "2.25", "2.26")]
+    >>> [str(judge(sqrt(5), read(text))) for text in ("2.236", "2.23", "2.237", "2.25")]
     ['right', 'truncated', 'last digit off', 'wrong']
     """
     if x is MASKED or printed.value is None:
@@ -36,7 +36,7 @@ def judge(x: Any, printed: Printed) -> Verdict:
         return Verdict.UNDECIDED if x.undecided else Verdict.WRONG
     try:
         return _judged(x, printed, printed.value)
-    except Undecided:
+    except (Undecided, ValueError):  # ValueError: the undecided question itself is too long to be written
         return Verdict.UNDECIDED
 
 
@@ -50,7 +50,7 @@ def _judged(x: Number, printed: Printed, value: Exact) -> Verdict:
     beyond = Exact(value.value + side * unit.value)
     if side * compare(x, value) >= 0 and side * compare(x, beyond) < 0:
         return Verdict.TRUNCATED
-    return Verdict.LAST_DIGIT if _within(x, value, unit, fmpq(3, 2)) else Verdict.WRONG
+    return Verdict.LAST_DIGIT if _within(x, value, unit, fmpq(1)) else Verdict.WRONG  # at most one unit of the last place away
 
 
 def _within(x: Number, centre: Exact, unit: Exact, units: fmpq) -> bool:
@@ -93,9 +93,14 @@ def true_digits(x: Any, printed: Printed, more: int = 0) -> str:
     try:
         if printed.place is not None:
             return printed.rewritten(nearest(x, printed.place - more), more)
-        return str(x) if isinstance(x, Exact) else str(x.digits(6 + more))
-    except Undecided as undecided:
-        return str(undecided)
+        if isinstance(x, Exact):
+            return str(x)
+    except (Undecided, ValueError):
+        pass  # too large to be written out with decimals
+    try:
+        return f"≈ {x.digits(6 + more)}"
+    except (Undecided, ValueError):
+        return "a number whose digits were not found"
 
 
 def short(text: str) -> str:

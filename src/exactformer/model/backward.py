@@ -117,7 +117,10 @@ def _project(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:
     yield Part(x, "linear.x", back, (grad, w))
     yield Part(w, "linear.W", c.ops.product(_transposed(c.values[x])[None], g), (x, grad))
     for b in step.reads[2:]:
-        yield Part(b, "bias", c.ops.total(g, 1), (grad,))
+        if b.endswith(".b_K"):  # it adds q·b_K to a whole row of scores, and a softmax ignores that
+            yield Part(b, "shift.invariant", c.ops.zeros_like(c.values[b]), (grad,))
+        else:
+            yield Part(b, "bias", c.ops.total(g, 1), (grad,))
 
 
 def _merge(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:

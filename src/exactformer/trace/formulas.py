@@ -84,6 +84,7 @@ _PARTS: dict[str, tuple[str, str]] = {
     "linear.x": ("{0} · {1}ᵀ", r"{0}\cdot {1}^{{\mathsf T}}"),
     "linear.W": ("{0}ᵀ · {1}", r"{0}^{{\mathsf T}}\cdot {1}"),
     "bias": ("{0}, summed over positions", r"\textstyle\sum_t {0}"),
+    "shift.invariant": ("0: a softmax ignores what is added to a whole row", r"0"),
     "scores.q": ("{0} · {1}", r"{0}\cdot {1}"),
     "scores.k": ("{0}ᵀ · {1}", r"{0}^{{\mathsf T}}\cdot {1}"),
     "scale": ("{0} · {scale}", r"{0}\cdot {scale_latex}"),

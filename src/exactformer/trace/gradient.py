@@ -9,7 +9,7 @@ from typing import Any
 from exactformer.model import Model, Weights, arithmetic
 from exactformer.model.backward import Part, backward
 from exactformer.model.forward import InputError
-from exactformer.numbers import Exact
+from exactformer.numbers import Exact, exact
 from exactformer.trace.formulas import describe_parts
 from exactformer.trace.trace import Step, Trace, run
 
@@ -86,6 +86,9 @@ class Descent:
 def descend(gradient: Gradient, rate: Exact) -> Descent:
     """Weights minus `rate` times their gradients, and what that does to the loss."""
     trace = gradient.trace
+    if gradient.loss is None:
+        raise InputError("there is no loss to take a step against: the gradient of the last step was given")
+    rate = exact(rate)
     ops = arithmetic(trace.arithmetic)
     moved = {
         name: ops.subtract(ops.load(weight), ops.times(gradient.weights[name], ops.constant(rate)))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from exactformer.model import Model
 from exactformer.trace import Trace, run
@@ -67,8 +68,13 @@ def examples() -> dict[str, str]:
 
 def loads(text: str, name: str = "worksheet") -> Worksheet:
     """A worksheet from its text; `name` is what errors call it."""
+    return read(parse(text, name), name)
+
+
+def parse(text: str, name: str) -> dict[str, Any]:
+    """TOML whose decimals are kept as they are written."""
     try:
-        raw = tomllib.loads(text, parse_float=Decimal)
+        return tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
         fraction = _BARE_FRACTION.search(text)
@@ -76,7 +82,12 @@ def loads(text: str, name: str = "worksheet") -> Worksheet:
         raise WorksheetError(f"{name}: {problem}{hint}") from None
     except ValueError:  # Python reads integers of up to 4,300 digits
         raise WorksheetError(f'{name}: an integer has more than 4,300 digits; write it as a text, "123…"') from None
+
+
+def read(raw: dict[str, Any], name: str) -> Worksheet:
+    """The worksheet that a TOML document is; its claims are for `exactformer check`."""
     table = Table(raw, name)
+    table.take("claims", None)
     model = read_model(table)
     given = table.table("input")
     tokens = _tokens(given)
