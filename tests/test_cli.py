@@ -134,3 +134,59 @@ tokens = "a a"
     assert "undecided: the sign of" in done.stdout
     assert done.stderr.startswith("exactformer: position 1: undecided: the sign of")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("form", ["text", "json", "latex", "markdown"])
+@pytest.mark.parametrize("args", [["length4"], ["capstone", "--target", "a a"]])
+def test_gradients_in_every_format(args: list[str], form: str) -> None:
+    done = run("grad", *args, "--format", form, "--digits", "6")
+    assert done.returncode == 0, done.stderr
+    for weight in ("W_E", "blocks.0.attn.W_Q"):
+        assert f"grad.{weight}" in done.stdout.replace("\\_", "_")
+    if form == "json":
+        assert json.loads(done.stdout)["format"] == "exactformer gradient 1"
+
+
+def test_a_step_of_descent_is_proved_to_help() -> None:
+    done = run("grad", "capstone", "--target", "a a", "--step", "1/10")
+    assert "the loss falls, proved" in done.stdout
+
+
+def test_schedules_and_their_negative_control() -> None:
+    assert run("prove", "length4", "--schedule", "flash", "--tile", "3").returncode == 0
+    assert run("prove", "capstone", "--schedule", "kv-cache").returncode == 0
+    refuted = run("prove", "length4", "--schedule", "flash", "--forget-rescaling")
+    assert refuted.returncode == 1
+    assert "refuted" in refuted.stdout
+
+
+def test_a_mistake_side_by_side() -> None:
+    done = run("trace", "length4", "--break", "no-scale")
+    assert done.returncode == 0
+    assert "the first step that differs is blocks.0.attn.scores" in done.stdout
+    assert "grad.blocks.0.attn.q" in done.stdout
+
+
+def test_the_budget_of_the_lesson() -> None:
+    assert "268,435,456" in run("budget", "length4", "--lengths", "2048", "--head-dim", "64").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["grad", "capstone"], "give one for each position"),
+        (["grad", "capstone", "--target", "a z"], "'z' is not in the vocabulary"),
+        (["grad", "length4", "--target", "I I I I"], "the model has no logits"),
+        (["grad", "length4", "--upstream", "1 2; 3"], "--upstream: its rows differ in length"),
+        (["grad", "length4", "--upstream", "1 2"], "has the shape 1 × 2, not 4 × 4"),
+        (["grad", "capstone", "--target", "a a", "--step", "fast"], "--step: 'fast' is not a number"),
+        (["trace", "capstone", "--break", "no-scale"], "no-scale does not apply"),
+        (["budget", "length4", "--lengths", "four"], "--lengths"),
+        (["prove", "length4", "--schedule", "magic"], "magic"),
+    ],
+)
+def test_bad_usage_of_the_lesson(args: list[str], problem: str) -> None:
+    done = run(*args)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -161,6 +161,10 @@ class Arithmetic(ABC):
     def zero_entries(self, x: Any) -> list[tuple[int, ...]]:
         """The places where x is 0."""
 
+    def for_gradients(self) -> Arithmetic:
+        """The arithmetic for the backward pass, where that is not this one."""
+        return self
+
     def agree(self, x: Any, y: Any) -> bool:
         """Are all entries proved equal? An arithmetic that proves nothing says no."""
         return False

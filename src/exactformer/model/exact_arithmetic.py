@@ -44,11 +44,24 @@ class _Masked:
 
 MASKED = _Masked()
 _TWO = Exact(fmpq(2))
-_PASSING = Budget(work=100_000, nodes=600)  # for exactness recovered in passing; decisions have the full budget
+# For exactness recovered in passing; decisions have the full budget. Gradients hold many zeros that lie too deep for a proof.
+_PASSING, _HANDING_BACK = Budget(work=100_000, nodes=600), Budget(work=20_000, nodes=300, failures=1)
 
 
 class ExactArithmetic(Arithmetic):
     name = "exact"
+
+    def __init__(self, passing: Budget = _PASSING) -> None:
+        self.passing = passing  # what a proof of exactness may cost that nobody asked for
+
+    def for_gradients(self) -> ExactArithmetic:
+        return ExactArithmetic(_HANDING_BACK)
+
+    def _settled(self, values: Array) -> Array:
+        """The same array with what is proved rational made so."""
+        result = np.empty(values.size, dtype=object)
+        result[:] = recover_all(values.ravel().tolist(), self.passing)
+        return result.reshape(values.shape)
 
     def load(self, weights: Any) -> Array:
         if weights.dtype == object:
@@ -62,13 +75,13 @@ class ExactArithmetic(Arithmetic):
         return table[rows]
 
     def add(self, x: Array, y: Array) -> Array:
-        return _settled(_each(add, x, y))
+        return self._settled(_each(add, x, y))
 
     def linear(self, x: Array, weight: Array, bias: Array | None) -> Array:
         product = matmul(x, weight)
         if bias is not None:
             product = _each(add, product, np.broadcast_to(bias, product.shape))
-        return _settled(product)
+        return self._settled(product)
 
     def project(self, x: Array, weight: Array, bias: Array | None) -> Array:
         return np.stack([self.linear(x, w, None if bias is None else bias[h]) for h, w in enumerate(weight)])
@@ -77,7 +90,7 @@ class ExactArithmetic(Arithmetic):
         return np.stack([self.linear(qh, kh.T, None) for qh, kh in zip(q, k, strict=True)])
 
     def scale(self, scores: Array, factor: Number) -> Array:
-        return _settled(_each(lambda s: multiply(factor, s), scores))
+        return self._settled(_each(lambda s: multiply(factor, s), scores))
 
     def mask(self, scores: Array, config: Config) -> Array:
         return _hidden(scores, config, MASKED)
@@ -111,7 +124,7 @@ class ExactArithmetic(Arithmetic):
                 # a weight of 0 means masked: exponentials are positive
                 seen = [j for j, weight in enumerate(pattern[h, i]) if type(weight) is not Exact or weight.value != 0]
                 z[h, i] = matmul(pattern[h, i, seen][None], v[h, seen]) if seen else ZERO
-        return _settled(z)
+        return self._settled(z)
 
     def merge(self, z: Array, weight: Array, bias: Array | None) -> Array:
         heads, length, width = z.shape
@@ -131,7 +144,7 @@ class ExactArithmetic(Arithmetic):
     def center(self, x: Array, mean: Array) -> Array:
         # x − mean as it was computed: where the mean was recovered, its closed form shows a proof more than its value does
         computed = _each(lambda m: m.origin if type(m) is Exact and m.origin is not None else m, mean)
-        return _settled(_each(subtract, x, np.broadcast_to(computed, x.shape)))
+        return self._settled(_each(subtract, x, np.broadcast_to(computed, x.shape)))
 
     def variance(self, centered: Array) -> Array:
         count = exact(centered.shape[-1])
@@ -147,7 +160,7 @@ class ExactArithmetic(Arithmetic):
                 out[i] = Undefined(f"{name} at position {i}: the variance is 0 and ε is 0, so it is not divided")
             else:
                 out[i] = [add(multiply(wc, divide(c, std)), bc) for c, wc, bc in zip(row, w, b, strict=True)]
-        return _settled(out)
+        return self._settled(out)
 
     def activate(self, x: Array, kind: Activation) -> Array:
         return _each(lambda value: _decided(lambda: _ACTIVATIONS[kind](value), value), x)
@@ -183,25 +196,25 @@ class ExactArithmetic(Arithmetic):
 
     def product(self, x: Array, y: Array) -> Array:
         if x.ndim == 2 and y.ndim == 2:
-            return _settled(matmul(x, y))
+            return self._settled(matmul(x, y))
         heads = max(len(x) if x.ndim == 3 else 1, len(y) if y.ndim == 3 else 1)
-        return np.stack([_settled(matmul(x[h % len(x)], y[h % len(y)])) for h in range(heads)])
+        return np.stack([self._settled(matmul(x[h % len(x)], y[h % len(y)])) for h in range(heads)])
 
     def times(self, x: Any, y: Any) -> Array:
-        return _settled(_pairwise(multiply, x, y))
+        return self._settled(_pairwise(multiply, x, y))
 
     def over(self, x: Any, y: Any) -> Array:
-        return _settled(_pairwise(_quotient, x, y))
+        return self._settled(_pairwise(_quotient, x, y))
 
     def subtract(self, x: Any, y: Any) -> Array:
-        return _settled(_pairwise(subtract, x, y))
+        return self._settled(_pairwise(subtract, x, y))
 
     def total(self, x: Array, axis: int) -> Array:
         rows = np.moveaxis(x, axis, -1)
         sums = np.empty(rows.shape[:-1], dtype=object)
         for place in np.ndindex(*sums.shape):
             sums[place] = total(rows[place].tolist())
-        return _settled(sums)
+        return self._settled(sums)
 
     def scatter(self, x: Array, rows: list[int], size: int) -> Array:
         table = zeros(size, *x.shape[1:])
@@ -210,7 +223,7 @@ class ExactArithmetic(Arithmetic):
         return table
 
     def slope(self, x: Array, kind: Activation) -> Array:
-        return _settled(_each(lambda value: _decided(lambda: _SLOPES[kind](value), value), x))
+        return self._settled(_each(lambda value: _decided(lambda: _SLOPES[kind](value), value), x))
 
     def zero_entries(self, x: Array) -> list[tuple[int, ...]]:
         return [place for place, value in np.ndenumerate(x) if type(value) is Exact and value.value == 0]
@@ -251,13 +264,6 @@ def _column(values: Any) -> Array:
     result = np.empty((len(entries), 1), dtype=object)
     result[:, 0] = recover_all(entries, _PASSING)
     return result
-
-
-def _settled(values: Array) -> Array:
-    """The same array with what is proved rational made so."""
-    result = np.empty(values.size, dtype=object)
-    result[:] = recover_all(values.ravel().tolist(), _PASSING)
-    return result.reshape(values.shape)
 
 
 def _decided(function: Callable[[], Number], value: Number) -> Number:

@@ -26,7 +26,6 @@ _NARROW = arb(2) ** -60  # a ball this narrow around a simple rational is worth 
 # Rationals are looked for whose denominator divides this: prime powers that weights are made of, and the primes up to 127.
 _DENOMINATORS = 2**12 * 3**5 * 5**8 * 7**3 * 11**2 * 13**2 * prod(p for p in range(17, 128) if all(p % d for d in range(2, 12)))
 _CLOSER_BITS = 4 * WORKING_BITS  # the precision at which an equality must still look true before a proof is tried
-_PATIENCE = 3  # proofs that may fail in one array
 _NEARBY = 4  # how deep the first, cheapest proof looks into the graph
 _MOST_NODES = 20_000  # beyond this, nodes are told apart by identity alone
 
@@ -105,7 +104,7 @@ def recover(x: Number, budget: Budget = DEFAULT) -> Number:
 def recover_all(values: Sequence[Any], budget: Budget = DEFAULT) -> list[Any]:
     """`recover` for each of many values; what is not a number is handed back.
 
-    Values of one array are alike: where three of them could not be proved, the others are not asked.
+    Values of one array are alike: where some of them could not be proved, the others are not asked.
     """
     failures = 0
     open_questions = [x for x in values if type(x) is Named and x.exact is None and not x.settled]
@@ -113,7 +112,7 @@ def recover_all(values: Sequence[Any], budget: Budget = DEFAULT) -> list[Any]:
         x.settled = True
         if integer is not None:
             guess = fmpq(integer, _DENOMINATORS)
-            if failures < _PATIENCE and _near(x, guess, budget):
+            if failures < budget.failures and _near(x, guess, budget):
                 if prove_equal(x, guess, budget):
                     x.exact = Exact(guess, True, x)
                 else:

@@ -41,7 +41,7 @@ def gradient(
     progress: Callable[[str], None] = lambda step: None,
 ) -> Gradient:
     """Gradients of the mean cross-entropy of `targets`, or of whatever has the gradient `upstream` by the last step."""
-    ops = arithmetic(trace.arithmetic)
+    ops = arithmetic(trace.arithmetic).for_gradients()
     model = trace.model
     steps = [step for step in trace.steps if step.name not in ("probs", "token")]
     loss: Any = None
