@@ -14,7 +14,7 @@ import numpy as np
 
 from exactformer.model.arithmetic import Arithmetic, Choice
 from exactformer.model.config import Activation, Config
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.exact_arithmetic import MASKED, hidden
 from exactformer.numbers import Number
 
 KINDS = ("multiplications", "additions", "exponentials", "divisions", "comparisons", "others")
@@ -100,10 +100,10 @@ class CountingArithmetic(Arithmetic):
         return scores * factor
 
     def mask(self, scores: Any, config: Config) -> Any:
-        return _hidden(scores, config, MASKED)
+        return hidden(scores, config, MASKED)
 
     def erase(self, weights: Any, config: Config) -> Any:
-        return _hidden(weights, config, MASKED)
+        return hidden(weights, config, MASKED)
 
     def shift(self, rows: Any) -> Any:
         return self._rows(rows, lambda seen: [score - max(seen) if n == 0 else score - seen[0] for n, score in enumerate(seen)])
@@ -209,15 +209,6 @@ _ACTIVATIONS: dict[Activation, Callable[[Counted], Counted]] = {
     "gelu": lambda x: x * (x * x).other() * x,  # x/√2, erf, and two products
     "gelu_tanh": lambda x: x * (x + x * x * x * x).other() * x,
 }
-
-
-def _hidden(values: Any, config: Config, instead: Any) -> Any:
-    result = values.copy()
-    rows, length = values.shape[1:]
-    for i, j in np.ndindex(rows, length):
-        if not config.sees(length - rows + i, j):
-            result[:, i, j] = instead
-    return result
 
 
 def _unmasked(x: Any) -> Any:

@@ -93,10 +93,10 @@ class ExactArithmetic(Arithmetic):
         return self._settled(_each(lambda s: multiply(factor, s), scores))
 
     def mask(self, scores: Array, config: Config) -> Array:
-        return _hidden(scores, config, MASKED)
+        return hidden(scores, config, MASKED)
 
     def erase(self, weights: Array, config: Config) -> Array:
-        return _hidden(weights, config, ZERO)
+        return hidden(weights, config, ZERO)
 
     def shift(self, rows: Array) -> Array:
         shifted = rows.copy()
@@ -244,7 +244,7 @@ def _quotient(x: Number, y: Number) -> Number:
     return divide(x, y)
 
 
-def _hidden(values: Array, config: Config, instead: Any) -> Array:
+def hidden(values: Array, config: Config, instead: Any) -> Array:
     """[heads, T, T] with something else where a position may not look."""
     result = values.copy()
     rows, length = values.shape[1:]

@@ -18,24 +18,16 @@ from collections.abc import Callable, Iterator
 from math import lcm
 from typing import Any, NamedTuple
 
-from flint import arb, fmpq, fmpq_mat, fmpz_mpoly_ctx
+from flint import arb, fmpq, fmpq_mat
 
 from exactformer.numbers.budget import Budget
 from exactformer.numbers.enclosure import ball, precision
 from exactformer.numbers.field import factors
 from exactformer.numbers.number import Exact, Named
+from exactformer.numbers.ratios import CALL, PYTHON, Meter, Polynomial, Ratio, Ring, Stuck
 
-Polynomial = Any  # flint.fmpz_mpoly
 _SIGN_BITS = (256, 1024)
-_GCD_TERMS, _GCD_DEGREE = 80, 80  # polynomials beyond this are not searched for common factors
-_FACTOR_TERMS, _FACTOR_DEGREE = 40, 40
-_LONGEST_COEFFICIENT = 10_000  # bits
-_CALL, _PYTHON = 20, 20  # what a call, and a term handled in Python, cost in term products of the library
 _SIZES = (6, 14, 40)  # numbers of generators, tried in turn
-
-
-class Stuck(Exception):
-    """The budget of a normal form is used up, or a sign that it needs is not known."""
 
 
 class _Finer(Exception):
@@ -47,23 +39,6 @@ class _Finer(Exception):
 
 class _Full(Exception):
     """More generators are needed."""
-
-
-class Meter:
-    """The work of one query, all its attempts together, in term products."""
-
-    def __init__(self, limit: int) -> None:
-        self.left = limit
-
-    def spend(self, amount: int) -> None:
-        self.left -= amount
-        if self.left < 0:
-            raise Stuck("too much work")
-
-
-class Ratio(NamedTuple):
-    num: Polynomial
-    den: Polynomial
 
 
 class Generator(NamedTuple):
@@ -114,19 +89,16 @@ def _exponent_denominator(root: Named, opaque: Callable[[Named], Any] | None, bu
     return result
 
 
-class Algebra:
+class Algebra(Ring):
     """One query: a ring of polynomials, what its variables mean, and the forms of the nodes met so far."""
 
     def __init__(
         self, budget: Budget, opaque: Callable[[Named], Any] | None, finer: dict[Any, int], size: int, meter: Meter
     ) -> None:
-        self.budget, self.opaque, self.finer, self.meter = budget, opaque, finer, meter
-        self.context = fmpz_mpoly_ctx.get([f"g{i}" for i in range(size)], "lex")
-        self.variables = self.context.gens()
-        self.one, self.zero = self.context.constant(1), self.context.constant(0)
+        super().__init__(budget, size, meter)
+        self.opaque, self.finer = opaque, finer
         self.meaning: list[Generator] = []
         self.index: dict[Any, int] = {}
-        self.relations: list[tuple[int, int, Polynomial]] = []  # variable ** degree = polynomial in earlier variables
         self.exponents: list[tuple[Ratio, int]] = [(self.constant(fmpq(1)), -1)]  # basis of exponents, and their variables
         self.balls: dict[tuple[int, int], arb] = {}
         self.memo: dict[int, Ratio] = {}
@@ -188,98 +160,6 @@ class Algebra:
             case _:
                 return self._odd_or_even(node.op, args[0])
 
-    # -- the field
-    def constant(self, q: fmpq) -> Ratio:
-        return Ratio(self.context.constant(int(q.p)), self.context.constant(int(q.q)))
-
-    def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
-        """a·b within the budget."""
-        self.meter.spend(_CALL + len(a) * len(b))
-        product = a * b
-        if len(product) > self.budget.terms:
-            raise Stuck("too many terms")
-        if product != 0 and product.leading_coefficient().height_bits() > _LONGEST_COEFFICIENT:
-            raise Stuck("too long coefficients")
-        return product
-
-    def multiply(self, a: Ratio, b: Ratio) -> Ratio:
-        return self.reduce(self.times(a.num, b.num), self.times(a.den, b.den))
-
-    def sum(self, terms: list[Ratio]) -> Ratio:
-        num, den = self.zero, self.one
-        for term in terms:
-            if term.den == den:
-                num = num + term.num
-                continue
-            common = den.gcd(term.den) if self._small(den, term.den) else self.one
-            ours, theirs = den / common, term.den / common
-            num = self.times(num, theirs) + self.times(term.num, ours)
-            den = self.times(den, theirs)
-        return self.reduce(num, den)
-
-    def reduce(self, num: Polynomial, den: Polynomial) -> Ratio:
-        """Relations applied, common factors gone, the leading coefficient of the denominator positive."""
-        num, den = self.fold(num), self.fold(den)
-        if num == 0:
-            return Ratio(self.zero, self.one)
-        if den == 0:
-            raise Stuck("a divisor that the relations make zero")
-        num, den = self._rationalise(num, den)
-        common = num.gcd(den) if self._small(num, den) else num.term_content().gcd(den.term_content())
-        if common != 1:
-            num, den = num / common, den / common
-        if den.leading_coefficient() < 0:
-            num, den = -num, -den
-        return Ratio(num, den)
-
-    def _rationalise(self, num: Polynomial, den: Polynomial) -> tuple[Polynomial, Polynomial]:
-        """1/√2 as √2/2: roots of integers leave the denominator, so that equal forms look alike."""
-        integer_roots = [(variable, degree) for variable, degree, radicand in self.relations if radicand.is_constant()]
-        if integer_roots:
-            common = next(iter(den.term_content().to_dict()))
-            for variable, degree in integer_roots:
-                if e := common[variable]:
-                    missing = self.variables[variable] ** (degree - int(e))
-                    num, den = self.fold(num * missing), self.fold(den * missing)
-        return num, den
-
-    def _small(self, *polynomials: Polynomial) -> bool:
-        """Are these small enough to look for common factors? The search is charged."""
-        self.meter.spend(_CALL + _PYTHON * sum(map(len, polynomials)))
-        return all(len(p) <= _GCD_TERMS and p.total_degree() <= _GCD_DEGREE for p in polynomials)
-
-    def fold(self, p: Polynomial) -> Polynomial:
-        """Replace variable ** degree by its polynomial, the latest variable first."""
-        if not self.relations:
-            return p
-        degrees = p.degrees()
-        for variable, degree, radicand in reversed(self.relations):
-            if degrees[variable] < degree:
-                continue
-            self.meter.spend(_CALL + _PYTHON * len(p))
-            by_power: dict[int, dict[tuple[int, ...], Any]] = {}
-            for exponents, c in p.to_dict().items():
-                whole, rest = divmod(int(exponents[variable]), degree)
-                key = (*exponents[:variable], rest, *exponents[variable + 1 :])
-                by_power.setdefault(whole, {})[key] = c
-            p = self.zero
-            for whole, part in by_power.items():
-                p = p + self.times(self.context.from_dict(part), self._integer_power(radicand, whole))
-            degrees = p.degrees()
-        return p
-
-    def _integer_power(self, p: Polynomial, n: int) -> Polynomial:
-        if len(p) <= 1:
-            if p != 0 and (n > 10**6 or n * p.leading_coefficient().height_bits() > _LONGEST_COEFFICIENT + n):
-                raise Stuck("a large power")
-            return p**n
-        if n > 64:
-            raise Stuck("a large power of a sum")
-        result = self.one
-        for _ in range(n):
-            result = self.times(result, p)
-        return result
-
     # -- generators
     def variable(self, key: Any, generator: Generator) -> Ratio:
         """The variable for `key`, made on first use."""
@@ -332,10 +212,10 @@ class Algebra:
         ratios = [basis for basis, _ in self.exponents] + [a]
         common = self.one
         for ratio in ratios:
-            shared = common.gcd(ratio.den) if self._small(common, ratio.den) else self.one
+            shared = common.gcd(ratio.den) if self.small(common, ratio.den) else self.one
             common = self.times(common, ratio.den / shared)
         columns = [self.times(ratio.num, common / ratio.den).to_dict() for ratio in ratios]
-        self.meter.spend(_PYTHON * sum(map(len, columns)) * len(columns))
+        self.meter.spend(PYTHON * sum(map(len, columns)) * len(columns))
         monomials = list({m: None for column in columns for m in column})
         table = fmpq_mat(len(monomials), len(columns), [fmpq(column.get(m, 0)) for m in monomials for column in columns])
         reduced, rank = table.rref()
@@ -348,7 +228,7 @@ class Algebra:
         if r.q == 1:
             n = int(r.p)
             num, den = (a.num, a.den) if n > 0 else (a.den, a.num)
-            return self.reduce(self._integer_power(num, abs(n)), self._integer_power(den, abs(n)))
+            return self.reduce(self.integer_power(num, abs(n)), self.integer_power(den, abs(n)))
         result = self.constant(fmpq(1))
         for base, exponent in self._positive_factors(a):
             result = self.multiply(result, self._factor_power(base, exponent * r))
@@ -380,7 +260,7 @@ class Algebra:
         return self.multiply(result, Ratio(root**steps, self.one))
 
     def _whole_power(self, base: Polynomial, n: int) -> Ratio:
-        p = self._integer_power(base, abs(n))
+        p = self.integer_power(base, abs(n))
         return Ratio(p, self.one) if n >= 0 else Ratio(self.one, p)
 
     def log(self, a: Ratio) -> Ratio:
@@ -463,7 +343,7 @@ class Algebra:
         degrees = p.degrees()
         for variable, degree, radicand in reversed(self.relations):
             if degrees[variable] == 1 and degree == 2:
-                self.meter.spend(_CALL + _PYTHON * len(p))
+                self.meter.spend(CALL + PYTHON * len(p))
                 with_root = {m: c for m, c in p.to_dict().items() if m[variable]}
                 b = self.context.from_dict({(*m[:variable], 0, *m[variable + 1 :]): c for m, c in with_root.items()})
                 a = p - self.context.from_dict(with_root)
@@ -477,30 +357,12 @@ class Algebra:
         """a > 0 as a product of powers of positive factors."""
         found = []
         for polynomial, direction in ((a.num, 1), (a.den, -1)):
-            constant, parts = self._factor(polynomial)
+            constant, parts = self.factor(polynomial)
             for prime, e in factors(abs(constant)):
                 found.append((self.context.constant(prime), fmpq(direction * e)))
             for base, e in parts:
                 found.append((base if self.sign(base) > 0 else -base, fmpq(direction * int(e))))
         return iter(found)
-
-    def _factor(self, p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]]:
-        if p.is_constant():
-            return p.leading_coefficient(), []
-        content = p.term_content()
-        parts = [
-            (self.variables[i], int(e)) for i, e in enumerate(next(iter(content.to_dict()))) if e
-        ]  # the monomial part, whatever its degree
-        rest = p / content
-        if rest.is_constant():
-            return content.leading_coefficient() * rest.leading_coefficient(), parts
-        if len(rest) > _FACTOR_TERMS or rest.total_degree() > _FACTOR_DEGREE:
-            return content.leading_coefficient(), [*parts, (rest, 1)]
-        try:
-            constant, more = rest.factor()
-        except OverflowError:  # python-flint sorts the factors, and fails at coefficients of 2^31 and more
-            return content.leading_coefficient(), [*parts, (rest, 1)]
-        return content.leading_coefficient() * constant, [*parts, *more]
 
     def _as_variable(self, p: Polynomial) -> int | None:
         if len(p) != 1 or p.total_degree() != 1 or p.leading_coefficient() != 1:
@@ -521,7 +383,7 @@ class Algebra:
 
     def value(self, p: Polynomial, bits: int) -> arb:
         """A ball around the number that a polynomial stands for."""
-        self.meter.spend(_CALL + _PYTHON * len(p))
+        self.meter.spend(CALL + PYTHON * len(p))
         with precision(bits):
             result = arb(0)
             for exponents, c in p.to_dict().items():

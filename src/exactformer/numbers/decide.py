@@ -14,13 +14,14 @@ from typing import Any
 from flint import arb, fmpq
 
 from exactformer.numbers import display
-from exactformer.numbers.algebra import Stuck, normal_form
+from exactformer.numbers.algebra import normal_form
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS, Budget
 from exactformer.numbers.enclosure import ball, integer_multiples
 from exactformer.numbers.errors import Undecided, UndefinedValue
 from exactformer.numbers.field import subtract
 from exactformer.numbers.number import Exact, Named, Number, Undefined
 from exactformer.numbers.parse import required
+from exactformer.numbers.ratios import Stuck
 
 _NARROW = arb(2) ** -60  # a ball this narrow around a simple rational is worth a proof
 # Rationals are looked for whose denominator divides this: prime powers that weights are made of, and the primes up to 127.

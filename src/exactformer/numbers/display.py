@@ -11,11 +11,12 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from exactformer.numbers import formula as show
-from exactformer.numbers.algebra import Algebra, Polynomial, Ratio, Stuck, normal_form
+from exactformer.numbers.algebra import Algebra, normal_form
 from exactformer.numbers.budget import Budget
 from exactformer.numbers.errors import Undecided
 from exactformer.numbers.formula import Formula, Symbol, Value
 from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers.ratios import Polynomial, Ratio, Stuck
 
 _LONGEST = 160  # nodes of a formula that is shown whole
 _CHUNK = 24  # nodes of a formula in a list of definitions
@@ -235,7 +236,7 @@ def _polynomial(algebra: Algebra, p: Polynomial) -> Formula:
     expanded = show.total([_term(algebra, exponents, int(c)) for exponents, c in terms])
     if len(terms) == 1:
         return expanded
-    constant, parts = algebra._factor(p)
+    constant, parts = algebra.factor(p)
     if len(parts) == 1 and parts[0][1] == 1 and abs(constant) == 1:
         return expanded
     factors = [Value(Fraction(int(constant)))]
