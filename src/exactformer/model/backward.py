@@ -58,6 +58,7 @@ def backward(
         total = parts[0].value if parts else ops.zeros_like(values[name])
         for part in parts[1:]:
             total = ops.add(total, part.value)
+        total = ops.settle(total)
         record(f"grad.{name}", total, parts)
         return total
 

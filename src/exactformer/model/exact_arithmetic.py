@@ -45,7 +45,7 @@ class _Masked:
 MASKED = _Masked()
 _TWO = Exact(fmpq(2))
 # For exactness recovered in passing; decisions have the full budget. Gradients hold many zeros that lie too deep for a proof.
-_PASSING, _HANDING_BACK = Budget(work=100_000, nodes=600), Budget(work=20_000, nodes=300, failures=1)
+_PASSING, _HANDING_BACK = Budget(work=100_000, nodes=600), Budget(work=20_000, nodes=300, cuts=3, failures=1)
 
 
 class ExactArithmetic(Arithmetic):
@@ -56,6 +56,9 @@ class ExactArithmetic(Arithmetic):
 
     def for_gradients(self) -> ExactArithmetic:
         return ExactArithmetic(_HANDING_BACK)
+
+    def settle(self, values: Array) -> Array:
+        return self._settled(np.asarray(values))
 
     def _settled(self, values: Array) -> Array:
         """The same array with what is proved rational made so."""
@@ -196,25 +199,25 @@ class ExactArithmetic(Arithmetic):
 
     def product(self, x: Array, y: Array) -> Array:
         if x.ndim == 2 and y.ndim == 2:
-            return self._settled(matmul(x, y))
+            return matmul(x, y)
         heads = max(len(x) if x.ndim == 3 else 1, len(y) if y.ndim == 3 else 1)
-        return np.stack([self._settled(matmul(x[h % len(x)], y[h % len(y)])) for h in range(heads)])
+        return np.stack([matmul(x[h % len(x)], y[h % len(y)]) for h in range(heads)])
 
     def times(self, x: Any, y: Any) -> Array:
-        return self._settled(_pairwise(multiply, x, y))
+        return _pairwise(multiply, x, y)
 
     def over(self, x: Any, y: Any) -> Array:
-        return self._settled(_pairwise(_quotient, x, y))
+        return _pairwise(_quotient, x, y)
 
     def subtract(self, x: Any, y: Any) -> Array:
-        return self._settled(_pairwise(subtract, x, y))
+        return _pairwise(subtract, x, y)
 
     def total(self, x: Array, axis: int) -> Array:
         rows = np.moveaxis(x, axis, -1)
         sums = np.empty(rows.shape[:-1], dtype=object)
         for place in np.ndindex(*sums.shape):
             sums[place] = total(rows[place].tolist())
-        return self._settled(sums)
+        return sums
 
     def scatter(self, x: Array, rows: list[int], size: int) -> Array:
         table = zeros(size, *x.shape[1:])

@@ -20,6 +20,7 @@ class Budget:
     terms: int = 2000  # terms of one polynomial in a proof
     generators: int = 40  # independent quantities in a proof
     work: int = 800_000  # term products in one attempt at a proof: some tenths of a second
+    cuts: int = 5  # kinds of proof that are tried, the cheapest first
     failures: int = 3  # proofs that may fail among the values of one array before the others are not asked
 
     def __post_init__(self) -> None:

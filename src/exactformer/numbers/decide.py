@@ -135,8 +135,8 @@ def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT) -> bool:
         return bool(x.exact.value == q)
     whole = False
     for n, (opaque, allowed) in enumerate(_cuts(x, budget)):
-        if whole and n > 1:
-            break  # nothing was left out before, nor will be
+        if n == budget.cuts or (whole and n > 1):
+            break  # or else: nothing was left out before, nor will be
         try:
             algebra, form = normal_form(x, allowed, opaque)
             if algebra.vanishes(form.num * int(q.q) - form.den * int(q.p)):

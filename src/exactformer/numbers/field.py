@@ -61,14 +61,21 @@ def multiply(a: Number, b: Number) -> Number:
     if type(a) is Exact:
         if type(b) is Exact:
             return Exact(a.value * b.value, a.recovered or b.recovered)
-        if a.value == 1:
+        if a.value == 1 or type(b) is not Named:
             return b
+        if a.value == 0:
+            return ZERO
+        return linear_node((int(a.value.p),), (b,), 0, int(a.value.q))
+    if type(a) is Named and type(b) is Named:
+        return Named("dot", (a, b), None, a.known * b.known)
     return dot((a,), (b,))
 
 
 def total(terms: Iterable[Number]) -> Number:
     """x1 + … + xn as one node."""
     terms = tuple(terms)
+    if len(terms) > 1 and all(type(x) is Named for x in terms):
+        return linear_node((1,) * len(terms), terms, 0, 1)  # type: ignore[arg-type]
     return combination((fmpq(1),) * len(terms), terms)
 
 
