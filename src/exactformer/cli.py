@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from exactformer.files import write_whole
 from exactformer.progress import Progress
 
 FORMATS = ("text", "markdown", "latex", "json", "html")
@@ -231,25 +231,12 @@ def _colour() -> bool:
 def _emit(text: str, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
-    else:
-        write_whole(output, text)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all: a temporary file beside it, then a rename."""
-    if path.is_dir() or not path.parent.is_dir():
-        raise click.ClickException(f"{path}: {'is a folder' if path.is_dir() else 'there is no such folder to write to'}")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        return
+    if output.is_dir() or not output.parent.is_dir():
+        raise click.ClickException(f"{output}: {'is a folder' if output.is_dir() else 'there is no such folder to write to'}")
+    umask = os.umask(0)
+    os.umask(umask)
+    write_whole(output, text, 0o666 & ~umask)
 
 
 def main() -> None:

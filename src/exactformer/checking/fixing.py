@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from exactformer.checking.checker import check_text
 from exactformer.checking.printed import read
 from exactformer.checking.report import Finding, Report
 from exactformer.checking.verdicts import Verdict
+from exactformer.files import write_whole
 from exactformer.worksheets import WorksheetError
 
 _FINE = (Verdict.RIGHT, Verdict.UNDECIDED)
@@ -63,14 +62,6 @@ def _verify(fixed: str, report: Report) -> None:
 
 
 def rewrite(path: Path, text: str) -> None:
-    """Replace a file whole or not at all: a temporary file beside it, then a rename. Its permissions stay."""
+    """Replace a file whole or not at all. Its permissions stay."""
     target = path.resolve()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
-        os.chmod(temporary, target.stat().st_mode & 0o777)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_whole(target, text, target.stat().st_mode & 0o777)

@@ -58,9 +58,6 @@ class ExactArithmetic(Arithmetic):
         return ExactArithmetic(_HANDING_BACK)
 
     def settle(self, values: Array) -> Array:
-        return self._settled(np.asarray(values))
-
-    def _settled(self, values: Array) -> Array:
         """The same array with what is proved rational made so."""
         result = np.empty(values.size, dtype=object)
         result[:] = recover_all(values.ravel().tolist(), self.passing)
@@ -78,13 +75,13 @@ class ExactArithmetic(Arithmetic):
         return table[rows]
 
     def add(self, x: Array, y: Array) -> Array:
-        return self._settled(_each(add, x, y))
+        return self.settle(_each(add, x, y))
 
     def linear(self, x: Array, weight: Array, bias: Array | None) -> Array:
         product = matmul(x, weight)
         if bias is not None:
             product = _each(add, product, np.broadcast_to(bias, product.shape))
-        return self._settled(product)
+        return self.settle(product)
 
     def project(self, x: Array, weight: Array, bias: Array | None) -> Array:
         return np.stack([self.linear(x, w, None if bias is None else bias[h]) for h, w in enumerate(weight)])
@@ -93,7 +90,7 @@ class ExactArithmetic(Arithmetic):
         return np.stack([self.linear(qh, kh.T, None) for qh, kh in zip(q, k, strict=True)])
 
     def scale(self, scores: Array, factor: Number) -> Array:
-        return self._settled(_each(lambda s: multiply(factor, s), scores))
+        return self.settle(_each(lambda s: multiply(factor, s), scores))
 
     def mask(self, scores: Array, config: Config) -> Array:
         return hidden(scores, config, MASKED)
@@ -127,7 +124,7 @@ class ExactArithmetic(Arithmetic):
                 # a weight of 0 means masked: exponentials are positive
                 seen = [j for j, weight in enumerate(pattern[h, i]) if type(weight) is not Exact or weight.value != 0]
                 z[h, i] = matmul(pattern[h, i, seen][None], v[h, seen]) if seen else ZERO
-        return self._settled(z)
+        return self.settle(z)
 
     def merge(self, z: Array, weight: Array, bias: Array | None) -> Array:
         heads, length, width = z.shape
@@ -147,7 +144,7 @@ class ExactArithmetic(Arithmetic):
     def center(self, x: Array, mean: Array) -> Array:
         # x − mean as it was computed: where the mean was recovered, its closed form shows a proof more than its value does
         computed = _each(lambda m: m.origin if type(m) is Exact and m.origin is not None else m, mean)
-        return self._settled(_each(subtract, x, np.broadcast_to(computed, x.shape)))
+        return self.settle(_each(subtract, x, np.broadcast_to(computed, x.shape)))
 
     def variance(self, centered: Array) -> Array:
         count = exact(centered.shape[-1])
@@ -163,7 +160,7 @@ class ExactArithmetic(Arithmetic):
                 out[i] = Undefined(f"{name} at position {i}: the variance is 0 and ε is 0, so it is not divided")
             else:
                 out[i] = [add(multiply(wc, divide(c, std)), bc) for c, wc, bc in zip(row, w, b, strict=True)]
-        return self._settled(out)
+        return self.settle(out)
 
     def activate(self, x: Array, kind: Activation) -> Array:
         return _each(lambda value: _decided(lambda: _ACTIVATIONS[kind](value), value), x)
@@ -226,7 +223,7 @@ class ExactArithmetic(Arithmetic):
         return table
 
     def slope(self, x: Array, kind: Activation) -> Array:
-        return self._settled(_each(lambda value: _decided(lambda: _SLOPES[kind](value), value), x))
+        return self.settle(_each(lambda value: _decided(lambda: _SLOPES[kind](value), value), x))
 
     def zero_entries(self, x: Array) -> list[tuple[int, ...]]:
         return [place for place, value in np.ndenumerate(x) if type(value) is Exact and value.value == 0]

@@ -17,9 +17,9 @@ from exactformer.numbers import display
 from exactformer.numbers.algebra import normal_form
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS, Budget
 from exactformer.numbers.enclosure import ball, integer_multiples
-from exactformer.numbers.errors import Undecided, UndefinedValue
+from exactformer.numbers.errors import Undecided
 from exactformer.numbers.field import subtract
-from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers.number import Exact, Named, Number, refuse_undefined
 from exactformer.numbers.parse import required
 from exactformer.numbers.ratios import Stuck
 
@@ -35,8 +35,7 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
     """-1, 0 or 1, proved, or `Undecided`."""
     if type(x) is Exact:
         return int(x.value > 0) - int(x.value < 0)
-    if type(x) is Undefined:
-        raise UndefinedValue(f"undefined: {x.why}")
+    refuse_undefined(x)
     if type(x) is not Named:
         return sign(required(x), budget)
     if x.known:
@@ -239,8 +238,7 @@ def ranking(values: Sequence[Number], k: int | None = None, budget: Budget = DEF
     if not values:
         raise ValueError("the largest of no values")
     for value in values:
-        if type(value) is Undefined:
-            raise UndefinedValue(f"undefined: {value.why}")
+        refuse_undefined(value)
     rest = list(range(len(values)))
     ranked: list[int] = []
     for _ in range(len(values) if k is None else min(k, len(values))):

@@ -16,8 +16,8 @@ import flint
 from flint import arb, arb_mat, fmpq, fmpz
 
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS
-from exactformer.numbers.errors import Undecided, UndefinedValue
-from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers.errors import Undecided
+from exactformer.numbers.number import Exact, Named, Number, refuse_undefined
 
 _LOCK = threading.RLock()
 _NARROW, _HALF = arb(2) ** -10, arb(2) ** -1
@@ -174,7 +174,7 @@ def enclose(x: Number, bits: int = 64) -> Enclosure:
     """
     if bits < 1:
         raise ValueError(f"an enclosure of {bits} bits: ask for 1 or more")
-    _refuse_undefined(x)
+    refuse_undefined(x)
     low, high = _ends(x, bits)
     return Enclosure(Fraction(*low), Fraction(*high))
 
@@ -216,7 +216,7 @@ def digits(x: Number, n: int = 12) -> str:
     """
     if n < 1:
         raise ValueError(f"{n} digits: ask for 1 or more")
-    _refuse_undefined(x)
+    refuse_undefined(x)
     value = x.exact if type(x) is Named else x
     if type(value) is Exact:
         rounded = _rounded(int(value.value.p), int(value.value.q), n)
@@ -305,7 +305,7 @@ def _positional(significant: str, exponent: int) -> str:
 
 def nearest_float(x: Number) -> float:
     """The float64 nearest to `x`, proved: both ends of an enclosure round to it."""
-    _refuse_undefined(x)
+    refuse_undefined(x)
     if type(x) is Exact:
         return float(x.fraction)
     assert type(x) is Named
@@ -319,11 +319,6 @@ def nearest_float(x: Number) -> float:
         except OverflowError:
             raise OverflowError(f"{display.short(x)} is beyond the range of a float") from None
     raise Undecided(f"the float nearest to {display.short(x)}", bits)
-
-
-def _refuse_undefined(x: Number) -> None:
-    if type(x) is Undefined:
-        raise UndefinedValue(f"undefined: {x.why}")
 
 
 from exactformer.numbers import decide, display  # noqa: E402

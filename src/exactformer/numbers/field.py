@@ -11,7 +11,6 @@ from math import lcm
 
 from flint import fmpq, fmpz
 
-from exactformer.numbers.errors import UndefinedValue
 from exactformer.numbers.number import Exact, Named, Number, Undefined
 
 ZERO, ONE = Exact(fmpq(0)), Exact(fmpq(1))
@@ -235,12 +234,6 @@ def _square_part(value: fmpq) -> tuple[fmpq, fmpq]:
 def factors(n: fmpz) -> list[tuple[fmpz, int]]:
     """Prime factors of an integer that is small enough to be factored at once; a large one is left whole."""
     return [(p, int(e)) for p, e in n.factor()] if n.height_bits() <= 64 else [(n, 1)]
-
-
-def require_defined(x: Number) -> Exact | Named:
-    if isinstance(x, Exact | Named):
-        return x
-    raise UndefinedValue(f"undefined: {getattr(x, 'why', x)}")
 
 
 def _sign(value: fmpq | int) -> int:

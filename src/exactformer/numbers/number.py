@@ -19,7 +19,7 @@ Nodes are immutable as far as their meaning goes; four slots remember what was f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -275,15 +275,15 @@ def _compare(a: Number, b: object, verdict: Callable[[int], bool]) -> bool:
     other = parse.as_number(b)
     if other is None:
         return NotImplemented  # type: ignore[no-any-return]
-    for side in (a, other):
-        if isinstance(side, Undefined):
-            raise UndefinedValue(f"undefined: {side.why}")
+    refuse_undefined(a)
+    refuse_undefined(other)
     return verdict(decide.compare(a, other))
 
 
-def children(x: Named) -> Iterator[Named]:
-    """The named numbers that `x` is made of directly."""
-    return (arg for arg in x.args if type(arg) is Named)
+def refuse_undefined(x: Number) -> None:
+    """A question about a value that does not exist is an error with its reason."""
+    if type(x) is Undefined:
+        raise UndefinedValue(f"undefined: {x.why}")
 
 
 # The operators above close the circle: they need the modules that need the classes.

@@ -63,9 +63,7 @@ def describe(op: str, reads: tuple[str, ...], config: Config) -> Description:
     'resid_pre + attn.out'
     """
     title, formula, latex = _OPERATIONS[op]
-    factor = config.scale_factor
-    known = {"scale": str(factor), "scale_latex": factor.latex, "hidden": _HIDDEN[config.mask][0]}
-    known["hidden_latex"] = _HIDDEN[config.mask][1]
+    known = _known(op, config)
     names = [_short(read) for read in reads]
     biased = op in ("linear", "unembed", "project", "merge") and len(names) > 2
     if biased:
@@ -107,14 +105,22 @@ _PARTS: dict[str, tuple[str, str]] = {
 
 def describe_parts(parts: Sequence[Part], config: Config) -> Description:
     """The formula of a gradient: the sum of what its readers hand back."""
-    factor = config.scale_factor
-    known = {"scale": str(factor), "scale_latex": factor.latex}
     texts, latexes = [], []
     for part in parts:
+        known = _known(part.role, config)
         formula, latex = _PARTS[part.role]
         texts.append(formula.format(*(_gradient_name(read, "∂", _short) for read in part.reads), **known))
         latexes.append(latex.format(*(_gradient_name(read, r"\partial ", _latex_short) for read in part.reads), **known))
     return Description("gradient", " + ".join(texts) or "0", "+".join(latexes) or "0")
+
+
+def _known(op: str, config: Config) -> dict[str, str]:
+    """What else stands in a formula: the mask, and the scale (put into words only where it is needed)."""
+    hidden, hidden_latex = _HIDDEN[config.mask]
+    known = {"hidden": hidden, "hidden_latex": hidden_latex}
+    if op == "scale":
+        known |= {"scale": str(config.scale_factor), "scale_latex": config.scale_factor.latex}
+    return known
 
 
 def _short(name: str) -> str:

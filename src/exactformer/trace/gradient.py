@@ -43,7 +43,7 @@ def gradient(
     """Gradients of the mean cross-entropy of `targets`, or of whatever has the gradient `upstream` by the last step."""
     ops = arithmetic(trace.arithmetic).for_gradients()
     model = trace.model
-    steps = [step for step in trace.steps if step.name not in ("probs", "token")]
+    steps = trace.computed
     loss: Any = None
     words: tuple[str, ...] = ()
     if model.config.unembedding == "none":

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.model import Model, arithmetic, forward
+from exactformer.model import arithmetic, forward
 from exactformer.model.cache import Cache
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers.field import ZERO
 from exactformer.trace.compare import Difference, differences
-from exactformer.trace.trace import Step, Trace, run
+from exactformer.trace.trace import Step, Trace
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,12 @@ def flash(trace: Trace, tile: int, rescale: bool = True) -> Schedule:
     plain = [step for step in trace.steps if step.op == "mix"]
     for step in plain:
         weights, values = step.reads
-        scores = trace[_scores_of(trace, weights)].values
+        scores = trace[trace[weights].reads[0]].values
         z = np.empty(step.values.shape, dtype=object)
         for h, i in np.ndindex(*z.shape[:2]):
             z[h, i] = online_row(scores[h, i], trace[values].values[h], tile, rescale, f"{step.name}[{h}][{i}]", lines)
         found.append(Step(step.name, "flash", "online softmax", "o / l", "o/l", step.reads, z))
     return Schedule("flash", trace, tuple(lines), tuple(differences(plain, found)))
-
-
-def _scores_of(trace: Trace, pattern: str) -> str:
-    return trace[pattern].reads[0]
 
 
 def online_row(scores: Any, v: Any, tile: int, rescale: bool, name: str, lines: list[Line]) -> list[Any]:
@@ -88,31 +84,25 @@ def online_row(scores: Any, v: Any, tile: int, rescale: bool, name: str, lines: 
 def kv_cache(trace: Trace) -> Schedule:
     """The pass again, one token at a time."""
     model, ops, cache = trace.model, arithmetic(trace.arithmetic), Cache()
-    ids = model.ids(trace.tokens)
-    parts: dict[str, list[Step]] = {}
-    for position in range(len(ids)):
+    parts: dict[str, list[Any]] = {}  # values of each step, a position at a time
 
-        def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
-            parts.setdefault(name, []).append(Step(name, op, "", "", "", reads, value, remarks))
-            return value
+    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+        parts.setdefault(name, []).append(value)
+        return value
 
-        forward(model, [ids[position]], ops, note, cache)
-    lines = [Line(f"{name}[{i}]", "", tuple(p.values.flat)) for name, steps in parts.items() for i, p in enumerate(steps)]
-    plain = [step for step in trace.steps if step.name not in ("probs", "token")]
-    return Schedule("kv-cache", trace, tuple(lines), tuple(differences(plain, [_joined(s, parts[s.name]) for s in plain])))
+    for token in model.ids(trace.tokens):
+        forward(model, [token], ops, note, cache)
+    lines = [Line(f"{name}[{i}]", "", tuple(values.flat)) for name, rows in parts.items() for i, values in enumerate(rows)]
+    joined = [_joined(step, parts[step.name]) for step in trace.computed]
+    return Schedule("kv-cache", trace, tuple(lines), tuple(differences(trace.computed, joined)))
 
 
-def _joined(plain: Step, parts: list[Step]) -> Step:
+def _joined(plain: Step, parts: list[Any]) -> Step:
     """The rows of every position under each other, rows over keys filled up with what the mask hides."""
     values = plain.values.copy()
     for i, part in enumerate(parts):
-        row = part.values[:, 0] if plain.by_head else part.values[0]
+        row = part[:, 0] if plain.by_head else part[0]
         width = row.shape[-1]
         target = values[:, i] if plain.by_head else values[i]
         target[..., :width] = row
     return Step(plain.name, plain.op, plain.title, plain.formula, plain.latex, plain.reads, values)
-
-
-def schedule(model: Model, tokens: tuple[str, ...], title: str, name: str, tile: int, rescale: bool = True) -> Schedule:
-    trace = run(model, tokens, "exact", title)
-    return flash(trace, tile, rescale) if name == "flash" else kv_cache(trace)

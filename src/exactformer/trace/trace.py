@@ -87,6 +87,11 @@ class Trace:
     def logits(self) -> Any:
         return self["logits"].values
 
+    @property
+    def computed(self) -> tuple[Step, ...]:
+        """The steps of the pass itself, up to the logits: without probabilities and tokens, which are read off them."""
+        return tuple(step for step in self.steps if step.name not in ("probs", "token"))
+
     def token(self, position: int) -> str | None:
         """The token that follows `position`; None where it is undefined, undecided or not reached."""
         if not 0 <= position < len(self.output):
