@@ -1,7 +1,8 @@
-"""Run every benchmark and write its results: `python -m benchmarks`."""
+"""Run every benchmark and write its results: `python -m benchmarks`, or those that are named: `python -m benchmarks backward`."""
 
 from __future__ import annotations
 
+import sys
 import time
 
 from benchmarks import backward, forward, report
@@ -15,7 +16,8 @@ def main() -> None:
     def progress(line: str) -> None:
         print(f"[{time.monotonic() - start:5.0f} s] {line}", flush=True)
 
-    for benchmark in BENCHMARKS:
+    named = [b for b in BENCHMARKS if b.__name__.removeprefix("benchmarks.") in sys.argv[1:]]
+    for benchmark in named or BENCHMARKS:
         for path in report.write(benchmark.run(progress)):
             progress(f"wrote {path}")
 

@@ -18,5 +18,5 @@ def test_the_page_is_right() -> None:
 
 def test_the_page_quotes_the_lesson() -> None:
     (quoted,) = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    said = run(["attention"])[0].splitlines()
+    said = run(["attention"]).report.splitlines()
     assert set(quoted.splitlines()) <= set(said)

@@ -8,10 +8,16 @@ from exactformer.checking import check_text
 from exactformer.worksheets import WorksheetError, example_text
 
 CAPSTONE = example_text("capstone")
+LOSS = 'step = "loss"\ntarget = "a a"\nvalue = 1'
 
 
 def claim(text: str) -> str:
     return f"{CAPSTONE}\n[[claims]]\n{text}\n"
+
+
+def lesson(text: str) -> str:
+    """A claim of a gradient where the model has no logits."""
+    return f'{example_text("length4")}\n[[claims]]\nstep = "grad.embed"\nvalues = []\n{text}\n'
 
 
 def alone(text: str) -> str:
@@ -55,7 +61,40 @@ def alone(text: str) -> str:
         (alone('operation = "relu"\nof = ["-inf"]\nvalues = [1]'), "claims.0.of holds -inf"),
         (alone('operation = "relu"\nof = "nothing"\nvalues = [1]'), "claims.0.of is 'nothing'"),
         (claim('step = "blocks.0.attn.patern"\nvalues = []'), "did you mean blocks.0.attn.pattern?"),
-        (claim('step = "token"\nvalues = []'), "a token is no number"),
+        (claim('step = "token"\nvalues = []'), "claims.0.values is 0, but token is 2 × 1"),
+        (claim('step = "token"\nvalues = ["a", 1]'), "claims.0.values[1] is 1, not a token (which is written in quotes)"),
+        (claim('step = "token"\nrow = 0\nvalue = 0.5'), "claims.0.value is 0.5, not a token"),
+        (claim('step = "token"\nvalues = ["a", ["a"]]'), "claims.0.values[1] is not as long"),
+        (claim('step = "token"\nrow = 2\nvalue = "a"'), "claims.0.row is 2"),
+        (claim('step = "token"\nrow = 0\nvalue = "\\u0061"'), "write it plainly"),
+        (claim('step = "token"\noperation = "relu"\nof = [[1], [2]]\nvalues = ["a", "a"]'), "gives numbers, but token has tokens"),
+        (claim('operation = "relu"\nof = "token"\nvalues = [1, 1]'), "claims.0.of does not hold numbers"),
+        (alone('step = "token"\nvalue = "a"'), "there is no [model]"),
+        (claim('step = "grad.logits"\nvalues = []'), "claims.0.step is 'grad.logits': say which tokens are wanted"),
+        (claim('step = "loss"\nvalue = 1'), "claims.0.step is 'loss': say which tokens are wanted"),
+        (claim('step = "loss"\nrow = 0\ntarget = "a a"\nvalue = 1'), "claims.0.row is given, but loss has 0 axes"),
+        (claim('step = "grad.logit"\ntarget = "a a"\nvalues = []'), "did you mean grad.logits?"),
+        (claim('step = "grad.logits"\ntarget = "a"\nvalues = []'), "claims.0.target: 1 targets for 2 positions"),
+        (claim('step = "grad.logits"\ntarget = "a z"\nvalues = []'), "claims.0.target: position 1: the token 'z'"),
+        (claim('step = "grad.logits"\ntarget = 7\nvalues = []'), "claims.0.target is 7, not a text"),
+        (claim('step = "grad.logits"\ntarget = [1, 2]\nvalues = []'), "claims.0.target is a list of 2, not a text"),
+        (claim('step = "grad.logits"\nupstream = [[1]]\nvalues = []'), "claims.0.upstream is given, but the model has logits"),
+        (
+            claim('step = "loss"\ntarget = "a a"\nvalue = 1\n[[claims]]\nstep = "loss"\ntarget = "a a"\nvalue = 1'),
+            "claims.1.target",
+        ),
+        (
+            claim('operation = "relu"\nname = "loss"\nof = [1]\n[[claims]]\nstep = "loss"\ntarget = "a a"\nvalue = 1'),
+            "is named loss",
+        ),
+        (alone('step = "loss"\ntarget = "a a"\nvalue = 1'), "claims.0.target is given, but there is no [model]"),
+        (lesson('target = "I I I I"'), "claims.0.target is given, but the model has no logits: that takes upstream"),
+        (lesson(""), "claims.0.step is 'grad.embed': say what the gradient of the last step is"),
+        (lesson("upstream = [[1]]"), "claims.0.upstream: the upstream gradient has the shape 1 × 1, not 4 × 4"),
+        (lesson("upstream = [1]"), "claims.0.upstream is a list of 1, not a list of rows"),
+        (lesson('upstream = "1 2"'), "claims.0.upstream is '1 2', not a list of rows"),
+        (lesson('upstream = [["-inf"]]'), "claims.0.upstream holds -inf"),
+        (lesson('upstream = [["x"]]'), "claims.0.upstream[0][0]: 'x' is not a number"),
         (claim('step = "blocks.0.attn.pattern"\nvalues = [[1, 2]]'), "is 1 × 2, but blocks.0.attn.pattern[0] is 2 × 2"),
         (claim('step = "blocks.0.attn.pattern"\nhead = 1\nvalues = [[1, 2]]'), "claims.0.head is 1"),
         (claim('step = "blocks.0.attn.pattern"\nrow = 2\nvalues = [1, 2]'), "claims.0.row is 2"),

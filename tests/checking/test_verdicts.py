@@ -2,59 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import random
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from checking.random_claims import claimed_number, model
 from exactformer.checking import Finding, Verdict, check_text
 from exactformer.checking.printed import read
 from exactformer.checking.verdicts import judge
 from exactformer.model.exact_arithmetic import MASKED
-from exactformer.numbers import Exact, Named, Undefined, exact, exp, sqrt
+from exactformer.numbers import Undefined, exact, exp, sqrt
 from exactformer.worksheets import loads
-
-MODEL = """
-[model]
-vocabulary = ["a", "b", "c"]
-dim = 2
-blocks = 1
-norm = "pre"
-epsilon = 1e-5
-mask = "causal"
-scale = "sqrt"
-positions = "none"
-mlp = 3
-activation = "gelu"
-unembedding = "tied"
-[weights]
-W_E = {W_E}
-[[weights.blocks]]
-attn = {{ W_Q = {W_Q}, W_K = "identity", W_V = "2 identity" }}
-mlp = {{ W_in = {W_in}, W_out = {W_out} }}
-[input]
-tokens = "a b c"
-"""
-
-
-def model(chance: random.Random) -> str:
-    def matrix(rows: int, columns: int) -> str:
-        return json.dumps([[f"{chance.randint(-200, 200) / 100:.2f}" for _ in range(columns)] for _ in range(rows)])
-
-    return MODEL.format(W_E=matrix(3, 2), W_Q=matrix(2, 2), W_in=matrix(2, 3), W_out=matrix(3, 2))
-
-
-def middle(x: Exact | Named) -> Fraction:
-    """The value, to far more places than are printed here."""
-    return x.fraction if isinstance(x, Exact) else sum(x.enclosure(300)) / 2
-
-
-def printed(units: int, decimals: int) -> str:
-    digits = str(abs(units)).zfill(decimals + 1)
-    body = digits[:-decimals] + "." + digits[-decimals:] if decimals else digits
-    return ("-" if units < 0 else "") + body
 
 
 def claimed(seed: int, change: bool) -> tuple[Finding, ...]:
@@ -68,16 +27,9 @@ def claimed(seed: int, change: bool) -> tuple[Finding, ...]:
             x = step.values[index]
             if x is MASKED or isinstance(x, Undefined):
                 continue
-            decimals = chance.randint(1, 8)
-            value, unit = middle(x), Fraction(1, 10**decimals)
-            number = printed(round(value / unit), decimals)
-            if change:
-                place = chance.choice([n for n, c in enumerate(number) if c.isdigit()])
-                digit = chance.choice([d for d in "0123456789" if d != number[place]])
-                number = number[:place] + digit + number[place + 1 :]
-                if abs(Fraction(number) - value) <= unit / 2:  # a half-way case, whose other side is right as well
-                    continue
-            text += f'[[claims]]\nstep = "{step.name}"\nindex = {list(index)}\nvalue = "{number}"\n'
+            number = claimed_number(x, chance, change)
+            if number is not None:
+                text += f'[[claims]]\nstep = "{step.name}"\nindex = {list(index)}\nvalue = "{number}"\n'
     return check_text(text).findings
 
 

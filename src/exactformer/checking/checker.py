@@ -1,4 +1,4 @@
-"""Check a text: read its worksheets and claims, then judge every claimed number."""
+"""Check a text: read its worksheets and claims, then judge every claimed number and token."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from exactformer.checking.blocks import Block, blocks
 from exactformer.checking.claims import Claim, read_claims
 from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.positions import Span, positions
+from exactformer.checking.printed import Claimed, Token
 from exactformer.checking.record import Record
 from exactformer.checking.report import BAD, Finding, Report
 from exactformer.checking.sheet import trace_of
@@ -33,15 +34,15 @@ def check_text(text: str, name: str = "worksheet.toml") -> Report:
     [('0.27', 'right', '0.2689'), ('0.74', 'last digit off', '0.7311')]
     """
     found: list[tuple[Record, Claim, Span]] = []
-    record = Record()
+    record, trace = Record(), None
     plain = " " + text[1:] if text.startswith("\ufeff") else text
     for block in blocks(plain, name):
         file = f"{name}:{block.line}" if block.line else name
         raw = parse("\n" * block.line + block.text, file)  # so that a message of the parser names the line of the file
-        trace = trace_of(raw, file)
-        if trace is not None:
-            record = record_of(trace)
-        claims = read_claims(Table({"claims": raw.get("claims", [])}, file), record)
+        another = trace_of(raw, file)
+        if another is not None:
+            record, trace = record_of(another), another
+        claims = read_claims(Table({"claims": raw.get("claims", [])}, file), record, trace)
         found += [(record, claim, span) for claim, span in zip(claims, _spans(claims, block, file), strict=True)]
     return Report(name, tuple(_finding(text, *what) for what in found))
 
@@ -74,18 +75,20 @@ def read_source(source: str | os.PathLike[str]) -> str:
 
 
 def _spans(claims: list[Claim], block: Block, file: str) -> Iterator[Span]:
-    """Where each number stands in the file."""
+    """Where each number or token stands in the file."""
     places = positions(block.text) if claims else {}
     for claim in claims:
         start, end = places.get(claim.path, (0, 0))
-        if block.text[start:end].strip() != claim.printed.text.strip() and _plain(block.text[start:end]) != claim.printed.text:
+        if not _is(claim.printed, block.text[start:end]):
             raise WorksheetError(f"{file}: {_field(claim)} is written in a way whose place was not found: write it plainly")
         yield block.start + start, block.start + end
 
 
-def _plain(text: str) -> str:
-    """A bare integer as it is read."""
-    return text.replace("_", "").removeprefix("+")
+def _is(printed: Claimed, there: str) -> bool:
+    """Is this what stands there? A bare integer is read without its underscores and its plus."""
+    if isinstance(printed, Token):
+        return there == printed.text
+    return there.strip() == printed.text.strip() or there.replace("_", "").removeprefix("+") == printed.text
 
 
 def _field(claim: Claim) -> str:
@@ -104,6 +107,7 @@ def _finding(text: str, record: Record, claim: Claim, span: Span) -> Finding:
         subject=node.shown or node.name,
         index=claim.index,
         printed=claim.printed.text,
+        kind="number" if not node.of_tokens else "token" if isinstance(x, str) else "no token",
         verdict=verdict,
         true=true_digits(x, claim.printed),
         more=true_digits(x, claim.printed, 2),

@@ -1,4 +1,4 @@
-"""The tables `[[claims]]` of a worksheet: which numbers are printed, and which entries of which step or operation they claim."""
+"""The tables `[[claims]]` of a worksheet: what is printed, and which entries of which step or operation it claims."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import Any, get_args
 
 import numpy as np
 
+from exactformer.checking.entries import brackets, depth_of, leaves, read_array, shape_of
+from exactformer.checking.gradients import add_gradients, needed
 from exactformer.checking.operations import OPERATIONS, OperandError, apply, factor, times
 from exactformer.checking.positions import Path
-from exactformer.checking.printed import Printed, read
+from exactformer.checking.printed import Claimed, Token, read
 from exactformer.checking.record import Index, Node, Record
 from exactformer.model.config import Mask
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers import Undecided, UndefinedValue, compare
 from exactformer.numbers.arrays import Array
+from exactformer.trace import Trace
 from exactformer.worksheets.reader import Decimal, Table, describe
 
 _REFERENCE = re.compile(r"(.+?)\s*\[\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\]")
@@ -25,36 +28,40 @@ _REFERENCE = re.compile(r"(.+?)\s*\[\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\]")
 
 @dataclass(frozen=True)
 class Claim:
-    """One printed number: what it is said to be, and where it stands in the worksheet."""
+    """One printed number or token: what it is said to be, and where it stands in the worksheet."""
 
     node: str
     index: Index
-    printed: Printed
+    printed: Claimed
     path: Path
 
 
-def read_claims(worksheet: Table, record: Record) -> list[Claim]:
-    """Every claimed number of a worksheet, in order. Operations become nodes of the record, printed numbers are put to theirs."""
+def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) -> list[Claim]:
+    """Every claim of a worksheet, in order. Operations become nodes of the record, what is printed is put to theirs.
+
+    `trace` is the pass that the record is of: claims may ask for its gradients.
+    """
     claims = []
     for n, table in enumerate(worksheet.tables("claims")):
-        node = _node(table, record)
+        add_gradients(table, trace, record)
+        node = _node(table, record, trace)
         if "operation" in table.raw and "name" in table.raw and not {"value", "values"} & table.raw.keys():
             table.finish()  # nothing is claimed: the operation is there to be read further down
             continue
-        for index, printed, path in _numbers(table, node):
+        for index, printed, path in _entries(table, node):
             claims.append(Claim(node.name, index, printed, ("claims", n, *path)))
             node.printed.setdefault(index, printed)
         table.finish()
     return claims
 
 
-def _node(table: Table, record: Record) -> Node:
+def _node(table: Table, record: Record, trace: Trace | None) -> Node:
     """The step or operation that a claim is about."""
     step = table.text("step") if "step" in table.raw or "operation" not in table.raw else None
     if step is not None and step not in record.nodes:
         near = get_close_matches(step, record.nodes, 1)
-        if step == "token":
-            raise table.error("step", "is 'token': a token is no number; claim its logits")
+        if (missing := needed(step, trace, record)) is not None:
+            raise table.error("step", f"is {describe(step)}: {missing}")
         known = (
             f"did you mean {near[0]}?"
             if near
@@ -83,6 +90,8 @@ def _another_way(
     table: Table, node: Node, truth: Array, reads: tuple[str, ...], compute: Callable[[Sequence[Array]], Array], record: Record
 ) -> Node:
     """A step, or a part of it, with an operation: the author's way to it, which must lead there."""
+    if node.of_tokens:
+        raise table.error("operation", f"gives numbers, but {node.name} has tokens")
     prefix = _prefix(table, node)
     there = node.truth[prefix] if prefix else node.truth
     if np.size(there) != truth.size:
@@ -128,7 +137,7 @@ def _computation(table: Table, name: str, record: Record) -> tuple[tuple[str, ..
         if isinstance(value, str) and not isinstance(value, Decimal):
             named[field] = _reference(table, field, value, head, record)
         else:
-            given[field] = _array(table, value, field)
+            given[field] = read_array(table, value, field)
 
     def compute(inputs: Sequence[Array]) -> Array:
         found = given | {field: _part(x, part) for x, (field, (_, part)) in zip(inputs, named.items(), strict=True)}
@@ -186,43 +195,37 @@ def _parameter(table: Table, field: str) -> Any:
                 raise table.error(field, f"is {epsilon}, which is negative")
             return epsilon
         case _:
-            return _array(table, table.take(field), field)
+            return read_array(table, table.take(field), field)
 
 
-def _array(table: Table, value: Any, field: str) -> Array:
-    """A vector or a matrix that is written out; -inf is a masked entry."""
-    shape = _shape(table, value, field)
-    if not 1 <= len(shape) <= 2 or 0 in shape:
-        raise table.error(field, f"is {describe(value)}: write a list of numbers, a list of such lists, or the name of a step")
-    result = np.empty(shape, dtype=object)
-    for index, entry in _leaves(value):
-        masked = isinstance(entry, str) and entry.strip() == "-inf"
-        result[index] = MASKED if masked else table.exact(entry, field + _place(index))
-    return result
-
-
-def _numbers(table: Table, node: Node) -> Iterator[tuple[Index, Printed, Path]]:
-    """The printed numbers of one claim, with the entries that they claim."""
+def _entries(table: Table, node: Node) -> Iterator[tuple[Index, Claimed, Path]]:
+    """The printed numbers or tokens of one claim, with the entries that they claim."""
     whole = "values" in table.raw or "value" not in table.raw
     field = "values" if whole else "value"
     value = table.take(field)
     prefix = _prefix(table, node)
     wanted = node.truth.shape[len(prefix) :]
-    shape = _shape(table, value, field)
+    shape = shape_of(table, value, field)
     column = len(wanted) > 0 and wanted[-1] == 1 and shape == wanted[:-1]  # one number a row: it may stand without its brackets
     if shape != wanted and not column:
-        there = " × ".join(map(str, wanted)) or "a single number"
-        printed = " × ".join(map(str, shape)) or "a single number"
-        raise table.error(field, f"is {printed}, but {_shown(node, prefix)} is {there}")
-    for index, entry in _leaves(value):
-        place = field + _place(index)
-        if type(entry) is not int and not isinstance(entry, str):
-            raise table.error(place, f"is {describe(entry)}, not a number")
-        try:
-            number = read(str(entry))
-        except ValueError as error:
-            raise table.error(f"{place}:", str(error)) from None
-        yield (*prefix, *index, *((0,) if column else ())), number, (field, *index)
+        there, here = (" × ".join(map(str, size)) or "a single number" for size in (wanted, shape))
+        raise table.error(field, f"is {here}, but {_shown(node, prefix)} is {there}")
+    for index, entry in leaves(value):
+        printed = _read_entry(table, entry, field + brackets(index), node)
+        yield (*prefix, *index, *((0,) if column else ())), printed, (field, *index)
+
+
+def _read_entry(table: Table, entry: Any, place: str, node: Node) -> Claimed:
+    if node.of_tokens:
+        if not isinstance(entry, str) or isinstance(entry, Decimal):
+            raise table.error(place, f"is {describe(entry)}, not a token (which is written in quotes)")
+        return Token(entry)
+    if type(entry) is not int and not isinstance(entry, str):
+        raise table.error(place, f"is {describe(entry)}, not a number")
+    try:
+        return read(str(entry))
+    except ValueError as error:
+        raise table.error(f"{place}:", str(error)) from None
 
 
 def _prefix(table: Table, node: Node) -> Index:
@@ -240,7 +243,7 @@ def _prefix(table: Table, node: Node) -> Index:
     else:
         head, row = table.take("head", None), table.take("row", None)
         places = []
-        if len(shape) == 3 and (head is not None or _depth(table.raw.get("values")) + (row is not None) < 3):
+        if len(shape) == 3 and (head is not None or depth_of(table.raw.get("values")) + (row is not None) < 3):
             places.append(("head", table.integer("head", 0)))
         if row is not None:
             places.append(("row", table.integer("row")))
@@ -254,33 +257,3 @@ def _prefix(table: Table, node: Node) -> Index:
 
 def _shown(node: Node, prefix: Index) -> str:
     return (node.shown or node.name) + (f"[{', '.join(map(str, prefix))}]" if prefix else "")
-
-
-def _shape(table: Table, value: Any, field: str) -> tuple[int, ...]:
-    """The shape of nested lists, which must be all alike."""
-    if not isinstance(value, list):
-        return ()
-    shapes = [_shape(table, item, f"{field}[{n}]") for n, item in enumerate(value)]
-    for n, shape in enumerate(shapes):
-        if shape != shapes[0]:
-            raise table.error(f"{field}[{n}]", "is not as long as the rows before it")
-    return (len(value), *shapes[0]) if value else (0,)
-
-
-def _depth(value: Any) -> int:
-    depth = 0
-    while isinstance(value, list) and value:
-        depth, value = depth + 1, value[0]
-    return depth
-
-
-def _leaves(value: Any, index: Index = ()) -> Iterator[tuple[Index, Any]]:
-    if isinstance(value, list):
-        for n, item in enumerate(value):
-            yield from _leaves(item, (*index, n))
-    else:
-        yield index, value
-
-
-def _place(index: Index) -> str:
-    return "".join(f"[{i}]" for i in index)

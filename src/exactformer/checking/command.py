@@ -5,26 +5,36 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from exactformer.checking.checker import check_text, read_source
 from exactformer.checking.fixing import fix_text, rewrite, to_fix
 from exactformer.checking.lessons import lessons
-from exactformer.checking.report import Report, as_json, document, lines
+from exactformer.checking.report import Report, as_json, counted, document, lines
 from exactformer.checking.verdicts import Verdict
+from exactformer.numbers import Undecided
 from exactformer.worksheets import WorksheetError
 
 BAD_INPUT, UNDECIDED = 2, 3
 _GRAVEST = (BAD_INPUT, 1, UNDECIDED, 0)
 
 
-def run(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format: bool = False) -> tuple[str, int]:
-    """Check files, or built-in lessons by name; with `fix`, rewrite the numbers that are not right.
+class Checked(NamedTuple):
+    """What is said of the files that could be checked, a line for each that could not, and the exit status."""
+
+    report: str
+    problems: tuple[str, ...]  # none in JSON, whose document holds them
+    status: int
+
+
+def run(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format: bool = False) -> Checked:
+    """Check files, or built-in lessons by name; with `fix`, rewrite what is not right. Each is checked, whatever the others are.
 
     The status is 2 where a file cannot be read, else 1 where a number is wrong, else 3 where one is undecided, else 0. What was
     fixed is no longer wrong.
     """
     said: list[str] = []
+    problems: list[str] = []
     reports: list[Report] = []
     found: list[dict[str, Any]] = []
     statuses: list[int] = []
@@ -34,11 +44,11 @@ def run(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format:
             text = read_source(source)
             report = check_text(text, name)
             fixed = _fix(Path(name), text, report) if fix else 0
-        except (WorksheetError, OSError) as error:
-            problem = str(error) if isinstance(error, WorksheetError) else f"{name}: {error.strerror}"
-            said.append(problem)
-            found.append({"file": name, "status": BAD_INPUT, "error": problem})
-            statuses.append(BAD_INPUT)
+        except (WorksheetError, OSError, Undecided) as error:
+            problem, status = _problem(name, error)
+            problems.append(problem)
+            found.append({"file": name, "status": status, "error": problem})
+            statuses.append(status)
             continue
         reports.append(report)
         status = (UNDECIDED if report.counts[Verdict.UNDECIDED] else 0) if fixed else report.status
@@ -47,14 +57,25 @@ def run(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format:
         found.append(document([report])["files"][0] | ({"rewritten": fixed, "status": status} if fixed else {}))
     status = next(status for status in _GRAVEST if status in (statuses or [0]))
     if json_format:
-        return as_json({"format": "exactformer check 1", "files": found}), status
+        return Checked(as_json({"format": "exactformer check 1", "files": found}), (), status)
     if len(files) > 1:
         said.append(_together(reports, statuses))
-    return "".join(line + "\n" for line in said), status
+    return Checked("".join(line + "\n" for line in said), tuple(problems), status)
+
+
+def _problem(name: str, error: Exception) -> tuple[str, int]:
+    """One line for a file that was not checked, and its status."""
+    match error:
+        case Undecided():
+            return f"{name}: {error}", UNDECIDED
+        case OSError():
+            return f"{name}: {error.strerror}", BAD_INPUT
+        case _:
+            return str(error), BAD_INPUT
 
 
 def _fix(path: Path, text: str, report: Report) -> int:
-    """How many numbers were rewritten in the file."""
+    """How many numbers and tokens were rewritten in the file."""
     wanted = len(to_fix(report))
     if wanted:
         if report.name in lessons():
@@ -64,6 +85,6 @@ def _fix(path: Path, text: str, report: Report) -> int:
 
 
 def _together(reports: Sequence[Report], statuses: Sequence[int]) -> str:
-    numbers = sum(len(report.findings) for report in reports)
+    findings = [finding for report in reports for finding in report.findings]
     fine = statuses.count(0)
-    return f"{len(statuses)} files, {numbers} numbers: {fine} fine, {len(statuses) - fine} not"
+    return f"{len(statuses)} files, {counted(findings)}: {fine} fine, {len(statuses) - fine} not"

@@ -1,7 +1,8 @@
-"""Rewrite the printed numbers that are not right, and nothing else."""
+"""Rewrite the printed numbers and tokens that are not right, and nothing else."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 from exactformer.checking.checker import check_text
@@ -15,9 +16,10 @@ _FINE = (Verdict.RIGHT, Verdict.UNDECIDED)
 
 
 def fix_text(text: str, report: Report) -> str:
-    """The text with every number that is not right as it should have been printed, with as many decimals.
+    """The text with every number and token that is not right as it should have been printed, numbers with as many decimals.
 
-    What is undecided is left alone. A number that cannot be put right (it does not exist, or -inf stands for it) is an error.
+    What is undecided is left alone. What cannot be put right (it does not exist, -inf stands for it, or it is a token that cannot
+    stand between the quotes that are there) is an error.
 
     >>> text = '[[claims]]\\noperation = "exp"\\nof = [1]  # e\\nvalues = ["2.71"]\\n'
     >>> print(fix_text(text, check_text(text)), end="")
@@ -41,16 +43,31 @@ def to_fix(report: Report) -> list[Finding]:
 def _better(text: str, finding: Finding, name: str) -> str:
     start, end = finding.span
     there = text[start:end]
-    try:
-        read(finding.true)
-        suits = finding.printed.strip() not in ("-inf", "−inf")
-    except ValueError:
-        suits = False
+    if finding.kind == "number":
+        suits = _is_number(finding.true) and finding.printed.strip() not in ("-inf", "−inf")
+    else:
+        suits = finding.kind == "token" and _stands_between(text[start - 1], finding.true)
     if not suits:
-        raise WorksheetError(
-            f"{name}:{finding.line}: {finding.field} cannot be put right: {finding.printed} stands for {finding.true}"
-        )
-    return there.replace(there.strip(), finding.true)
+        printed = finding.printed if finding.kind == "number" else repr(finding.printed)
+        true = repr(finding.true) if finding.kind == "token" else finding.true
+        raise WorksheetError(f"{name}:{finding.line}: {finding.field} cannot be put right: {printed} stands for {true}")
+    return there.replace(there.strip(), finding.true) if finding.kind == "number" else finding.true
+
+
+def _is_number(text: str) -> bool:
+    try:
+        read(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _stands_between(quote: str, token: str) -> bool:
+    """Is the token, put plainly between such quotes, read as itself? One with quotes or control characters may not be."""
+    try:
+        return tomllib.loads(f"token = {quote}{token}{quote}") == {"token": token}
+    except tomllib.TOMLDecodeError:
+        return False
 
 
 def _verify(fixed: str, report: Report) -> None:

@@ -1,4 +1,4 @@
-"""A number as it is printed: its value, and the place of its last digit."""
+"""A number as it is printed: its value, and the place of its last digit. And a token as it is printed: its text."""
 
 from __future__ import annotations
 
@@ -43,6 +43,16 @@ class Printed:
         minus = "−" if sign == "−" else "-"
         mark = minus if units < 0 else "+" if sign == "+" else ""
         return mark + head + ("." if tail else point) + tail + exponent
+
+
+@dataclass(frozen=True)
+class Token:
+    """Every character counts, blanks too."""
+
+    text: str
+
+
+Claimed = Printed | Token
 
 
 def read(text: str) -> Printed:

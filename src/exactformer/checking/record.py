@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.checking.printed import Printed
+from exactformer.checking.printed import Claimed, Token
 from exactformer.checking.verdicts import Verdict, judge
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers.arrays import Array
@@ -30,8 +30,9 @@ class Node:
     truth: Array
     reads: tuple[str, ...]
     compute: Callable[[Sequence[Array]], Array]
-    printed: dict[Index, Printed] = field(default_factory=dict)
+    printed: dict[Index, Claimed] = field(default_factory=dict)
     shown: str = ""  # what a report calls it, where that is not its name
+    of_tokens: bool = False
 
 
 class Record:
@@ -39,12 +40,13 @@ class Record:
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
+        self.has_gradients = False
         self._computed: dict[str, Array | None] | None = None
 
     def add(self, node: Node) -> None:
         self.nodes[node.name] = node
 
-    def follows(self, name: str, index: Index, printed: Printed) -> bool:
+    def follows(self, name: str, index: Index, printed: Claimed) -> bool:
         """Is the number right once it is computed from the printed numbers before it?"""
         if self._computed is None:
             self._computed = self._recompute()
@@ -90,7 +92,9 @@ def _attempt(node: Node, inputs: Sequence[Any]) -> Array | None:
 def _as_printed(value: Array, node: Node) -> Array:
     result = np.array(value, dtype=object)
     for index, printed in node.printed.items():
-        if printed.value is not None:
+        if isinstance(printed, Token):
+            result[index] = printed.text
+        elif printed.value is not None:
             result[index] = printed.value
         elif node.truth[index] is MASKED:
             result[index] = MASKED

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from exactformer.checking.positions import Span
 from exactformer.checking.verdicts import Verdict, short
@@ -16,7 +16,7 @@ BAD = (Verdict.WRONG, Verdict.LAST_DIGIT)
 
 @dataclass(frozen=True)
 class Finding:
-    """One printed number and what is to be said of it."""
+    """One printed number or token, and what is to be said of it."""
 
     line: int
     field: str  # claims.0.values[1][0]
@@ -24,9 +24,10 @@ class Finding:
     subject: str  # the step, or the name of an operation
     index: tuple[int, ...]
     printed: str
+    kind: Literal["number", "token", "no token"]  # the last: a token is claimed where there is none
     verdict: Verdict
     true: str  # as it should have been printed
-    more: str  # with two more decimals
+    more: str  # with two more decimals, where it is a number
     carried_on: bool  # does it follow from the printed numbers before it?
 
     @property
@@ -65,13 +66,13 @@ class Report:
 
 
 def lines(report: Report) -> list[str]:
-    """One line for each number that is not right, then a summary."""
+    """One line for each number or token that is not right, then a summary."""
     told = [f"{report.name}:{f.line}: {f.place}: {_sentence(f)}" for f in report.findings if f.verdict is not Verdict.RIGHT]
     return [*told, f"{report.name}: {_summary(report)}"]
 
 
 def _sentence(finding: Finding) -> str:
-    said = f"{short(finding.printed)} is {finding.verdict}"
+    said = f"{short(finding.printed if finding.kind == 'number' else repr(finding.printed))} is {finding.verdict}"
     match finding.verdict:
         case Verdict.UNDECIDED:
             return f"{said}: {short(finding.true)}"
@@ -83,21 +84,30 @@ def _sentence(finding: Finding) -> str:
 
 
 def _digits(finding: Finding) -> str:
+    if finding.kind == "token":
+        return short(repr(finding.true))
     return short(finding.true) + (f" ({short(finding.more)})" if finding.more != finding.true else "")
 
 
 def _summary(report: Report) -> str:
-    total = len(report.findings)
-    if not total:
+    if not report.findings:
         return "no claims"
     told = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
-    summary = f"{total} number{'s' if total > 1 else ''}: {told}"
+    summary = f"{counted(report.findings)}: {told}"
     first = report.first_wrong
     if first is None:
         return summary
     own = len(report.slips)
     slips = "1 slip of its own" if own == 1 else f"{own} slips of their own"
     return f"{summary}; {slips}; first wrong: {first.place}, line {first.line}"
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """How much is claimed: 3 numbers, 2 tokens, 3 numbers and 1 token."""
+    numbers = sum(finding.kind == "number" for finding in findings)
+    tokens = len(findings) - numbers
+    parts = [f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in ((numbers, "number"), (tokens, "token")) if count]
+    return " and ".join(parts) or "0 numbers"
 
 
 def document(reports: Sequence[Report]) -> dict[str, Any]:

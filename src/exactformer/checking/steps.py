@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,21 @@ import numpy as np
 from exactformer.checking.operations import OPS
 from exactformer.checking.record import Node, Record
 from exactformer.model import Config
+from exactformer.numbers import Undefined
 from exactformer.numbers.arrays import Array
 from exactformer.trace import Step, Trace
+
+
+def tokens(chosen: Iterable[tuple[str | None, str, bool]]) -> Array:
+    """A column of tokens. Each is given with the reason why there is none, and whether that is proved."""
+    entries = [[Undefined(why, undecided=not proved) if token is None else token] for token, why, proved in chosen]
+    return np.array(entries, dtype=object).reshape(-1, 1)  # [T, 1]
+
+
+def _choose(c: Config, logits: Array) -> Array:
+    choices = OPS.choose(logits)
+    return tokens((None if x.index is None else c.vocabulary[x.index], x.why, x.proved) for x in choices)
+
 
 # What each operation of a pass does to what it reads, weights included. Steps that read no step are not computed again.
 _AGAIN: dict[str, Callable[..., Any]] = {
@@ -37,18 +50,21 @@ _AGAIN: dict[str, Callable[..., Any]] = {
     "relu": lambda c, x: OPS.activate(x, "relu"),
     "gelu": lambda c, x: OPS.activate(x, "gelu"),
     "gelu_tanh": lambda c, x: OPS.activate(x, "gelu_tanh"),
+    "argmax": _choose,
 }
 
 
 def record_of(trace: Trace) -> Record:
-    """Every step of a trace but the tokens."""
+    """Every step of a trace, its tokens too."""
     record = Record()
     weights = dict(trace.model.weights.named())
     names = {step.name for step in trace.steps}
     for step in trace.steps:
-        if step.op != "argmax":
-            reads = tuple(read for read in step.reads if read in names)
-            record.add(Node(step.name, step.values, reads, _again(step, reads, weights, trace.model.config)))
+        reads = tuple(read for read in step.reads if read in names)
+        again = _again(step, reads, weights, trace.model.config)
+        chosen = step.op == "argmax"
+        truth = tokens((out.token, out.why, out.proved) for out in trace.output) if chosen else step.values
+        record.add(Node(step.name, truth, reads, again, of_tokens=chosen))
     return record
 
 

@@ -1,4 +1,4 @@
-"""What is to be said of one printed number, given the true one. Every comparison is a proof, or the verdict is *undecided*."""
+"""What is to be said of what is printed, given what is true. Every comparison is a proof, or the verdict is *undecided*."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from flint import fmpq
 
-from exactformer.checking.printed import Printed, power_of_ten
+from exactformer.checking.printed import Claimed, Printed, Token, power_of_ten
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers import Exact, Named, Number, Undecided, Undefined, compare, sign
 
@@ -23,17 +23,20 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
 
 
-def judge(x: Any, printed: Printed) -> Verdict:
+def judge(x: Any, printed: Claimed) -> Verdict:
     """
     >>> from exactformer.checking.printed import read
     >>> from exactformer.numbers import sqrt
     >>> [str(judge(sqrt(5), read(text))) for text in ("2.236", "2.23", "2.237", "2.25")]
     ['right', 'truncated', 'last digit off', 'wrong']
     """
+    wrong = Verdict.UNDECIDED if isinstance(x, Undefined) and x.undecided else Verdict.WRONG
+    if isinstance(printed, Token):
+        return Verdict.RIGHT if isinstance(x, str) and x == printed.text else wrong
     if x is MASKED or printed.value is None:
         return Verdict.RIGHT if x is MASKED and printed.value is None else Verdict.WRONG
     if isinstance(x, Undefined):
-        return Verdict.UNDECIDED if x.undecided else Verdict.WRONG
+        return wrong
     try:
         return _judged(x, printed, printed.value)
     except (Undecided, ValueError):  # ValueError: the undecided question itself is too long to be written
@@ -84,12 +87,14 @@ def _below(x: Number, unit: Exact) -> int:
     return floor(x.fraction / unit.fraction)
 
 
-def true_digits(x: Any, printed: Printed, more: int = 0) -> str:
+def true_digits(x: Any, printed: Claimed, more: int = 0) -> str:
     """The true value as it should have been printed, with `more` decimals besides; words where there are no digits."""
     if x is MASKED:
         return "-inf"
     if isinstance(x, Undefined):
         return f"undefined: {x.why}"
+    if isinstance(printed, Token):
+        return str(x)
     try:
         if printed.place is not None:
             return printed.rewritten(nearest(x, printed.place - more), more)

@@ -10,7 +10,7 @@ __all__ = [
     "Model", "NormWeights", "Note", "Weights", "arithmetic", "forward",
 ]  # fmt: skip
 
-ARITHMETICS = ("exact", "float64", "float32")
+ARITHMETICS = ("exact", "arb", "float64", "float32")
 
 
 def arithmetic(name: str) -> Arithmetic:
@@ -23,6 +23,10 @@ def arithmetic(name: str) -> Arithmetic:
         from exactformer.model.exact_arithmetic import ExactArithmetic
 
         return ExactArithmetic()
+    if name == "arb":
+        from exactformer.model.arb_arithmetic import ArbArithmetic
+
+        return ArbArithmetic()
     if name in ("float64", "float32"):
         from exactformer.model.float_arithmetic import FloatArithmetic
 

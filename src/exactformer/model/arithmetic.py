@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from exactformer.model.cache import Cache
-from exactformer.model.config import Activation, Config
+from exactformer.model.config import Activation, Config, ConfigError
 from exactformer.model.weights import AttentionWeights, MlpWeights, NormWeights
 from exactformer.numbers import Number
 
@@ -86,6 +86,10 @@ class Arithmetic(ABC):
     @abstractmethod
     def softmax(self, rows: Any) -> Any:
         """Over the last axis. One entry that is not −∞ gives exactly 1, none gives zeros."""
+
+    def hardmax(self, rows: Any) -> Any:
+        """softmax(c · row) for c → ∞: equal weights for the largest entries, exact 0 for the others."""
+        raise ConfigError("hard", f"{self.name} arithmetic has no hard attention: it goes with exact, float64 and float32")
 
     @abstractmethod
     def mix(self, pattern: Any, v: Any) -> Any:
@@ -169,6 +173,10 @@ class Arithmetic(ABC):
         """The same values, simpler where that is known: done with once a gradient is complete."""
         return x
 
+    def mark(self, x: Any) -> Any:
+        """The same values, which go into a LayerNorm or come back to it: proofs about what follows look this far first."""
+        return x
+
     def agree(self, x: Any, y: Any) -> bool:
         """Are all entries proved equal? An arithmetic that proves nothing says no."""
         return False
@@ -199,11 +207,12 @@ class Arithmetic(ABC):
         )  # [heads, T, head_dim]
         if cache is not None:
             k, v = cache.extended(name, k, v)
-        if config.scale_factor == 1:
+        factor = config.scale_at(name)
+        if factor == 1:
             scores = note(f"{name}.scores", "scores", self.scores(q, k), f"{name}.q", f"{name}.k")  # [heads, T, T]
         else:
             dots = note(f"{name}.qk", "scores", self.scores(q, k), f"{name}.q", f"{name}.k")
-            scores = note(f"{name}.scores", "scale", self.scale(dots, self.constant(config.scale_factor)), f"{name}.qk")
+            scores = note(f"{name}.scores", "scale", self.scale(dots, self.constant(factor)), f"{name}.qk")
         pattern = self._pattern(scores, config, name, note)  # [heads, T, T]
         z = note(f"{name}.z", "mix", self.mix(pattern, v), f"{name}.pattern", f"{name}.v")  # [heads, T, head_dim]
         out = self.merge(z, self.load(weights.W_O), self._bias(weights.b_O))  # [T, dim]
@@ -220,6 +229,8 @@ class Arithmetic(ABC):
         masked, source = note(f"{name}.masked", "mask", self.mask(scores, config), f"{name}.scores"), f"{name}.masked"
         if config.stable:
             masked, source = note(f"{name}.shifted", "shift", self.shift(masked), source), f"{name}.shifted"
+        if config.hard:
+            return note(f"{name}.pattern", "hardmax", self.hardmax(masked), source, remarks=remarks)
         pattern = self.softmax(masked)
         if config.stable and self.agree(pattern, self.softmax(self.mask(scores, config))):
             remarks += tuple((i, "proved: the same weights as without the shift") for i in range(rows))

@@ -13,6 +13,7 @@ import numpy as np
 
 from exactformer.model.arithmetic import Arithmetic
 from exactformer.model.forward import Model
+from exactformer.model.scaling import scale_free
 
 
 class Recorded(Protocol):
@@ -50,7 +51,7 @@ def backward(
     """The gradient of every weight. `upstream` is ∂L/∂ of the last step."""
     weights = {name: ops.load(values) for name, values in model.weights.named()}
     values = {step.name: step.values for step in steps} | weights
-    context = _Context(model, ids, values, ops)
+    context = _Context(model, ids, steps, values, ops)
     pending: dict[str, list[Part]] = {upstream.target: [upstream]}
 
     def collected(name: str) -> Any:
@@ -73,6 +74,7 @@ def backward(
 class _Context(NamedTuple):
     model: Model
     ids: list[int]
+    steps: Sequence[Recorded]
     values: dict[str, Any]
     ops: Arithmetic
 
@@ -141,7 +143,7 @@ def _scores(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:
 
 
 def _scale(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:
-    factor = c.ops.constant(c.model.config.scale_factor)
+    factor = c.ops.constant(c.model.config.scale_at(step.name))
     yield Part(step.reads[0], "scale", c.ops.scale(g, factor), (f"grad.{step.name}",))
 
 
@@ -190,11 +192,15 @@ def _normalise(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:
     """y = w·x/s + b, entry by entry."""
     x, s, w, b = step.reads
     grad, ops = f"grad.{step.name}", c.ops
+    g = ops.mark(g)
     unit = ops.over(c.values[x], c.values[s])  # x/s
     scaled = ops.over(ops.times(g, c.values[w]), c.values[s])  # g·w/s
     yield Part(x, "normalise.x", scaled, (grad, w, s))
-    back = ops.times(ops.total(ops.times(scaled, unit), -1)[..., None], ops.ratio(-1, 1))
-    yield Part(s, "normalise.s", back, (grad, w, x, s))
+    if scale_free(step.name, c.steps, c.model.config) and len(ops.zero_entries(c.values[b])) == c.values[b].size:
+        yield Part(s, "scale.invariant", ops.times(c.values[s], ops.ratio(0, 1)), (grad,))
+    else:
+        back = ops.times(ops.total(ops.times(scaled, unit), -1)[..., None], ops.ratio(-1, 1))
+        yield Part(s, "normalise.s", back, (grad, w, x, s))
     yield Part(w, "normalise.w", ops.total(ops.times(g, unit), 0), (grad, x, s))
     yield Part(b, "bias", ops.total(g, 0), (grad,))
 
@@ -209,7 +215,8 @@ def _activation(c: _Context, step: Recorded, g: Any) -> Iterator[Part]:
 
 
 _RULES: dict[str, Callable[[_Context, Recorded, Any], Iterator[Part]]] = {
-    "lookup": _lookup, "table": _lookup, "sinusoidal": _nothing, "same": _pass_on, "add": _pass_on, "linear": _linear,
+    "lookup": _lookup, "table": _lookup, "sinusoidal": _nothing,
+    "hardmax": _nothing, "same": _pass_on, "add": _pass_on, "linear": _linear,
     "unembed": _linear, "project": _project, "merge": _merge, "scores": _scores, "scale": _scale, "mask": _pass_on,
     "shift": _pass_on, "softmax": _softmax, "erase": _erase, "mix": _mix, "mean": _mean, "center": _center, "variance": _variance,
     "deviation": _deviation, "normalise": _normalise, "relu": _activation, "identity": _activation, "gelu": _activation,

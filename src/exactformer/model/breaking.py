@@ -42,8 +42,8 @@ def broken(model: Model, mistakes: Sequence[str]) -> Model:
 def _broken(model: Model, mistake: str) -> Model:
     config, weights = model.config, model.weights
     match mistake:
-        case "no-scale" if config.scale_factor != 1:
-            return Model(replace(config, scale="none"), weights)
+        case "no-scale" if config.scale_factor != 1 or config.scale_by_block:
+            return Model(replace(config, scale="none", scale_by_block=False), weights)
         case "no-mask" if config.mask != "none":
             return Model(replace(config, mask="none"), weights)
         case "no-residual" if config.residual:

@@ -39,6 +39,7 @@ class Config:
     norm: Norm  # none; pre: before attention and MLP; post: after each residual add
     mask: Mask  # causal: j ≤ i; strict: j < i; none
     scale: Exact | Literal["none", "sqrt"]  # scores are multiplied by 1, by 1/√head_dim, or by a number
+    scale_by_block: bool = False  # are the scores of block n divided by n + 1 besides?
     heads: int = 1
     head_dim: int = 0  # 0: dim / heads
     epsilon: Exact | None = None  # of every LayerNorm; 0 is allowed
@@ -50,6 +51,7 @@ class Config:
     unembedding: Unembedding = "tied"  # tied: the transposed embedding; own: W_U; none: the pass ends with the residual stream
     residual: bool = True  # is what a sub-layer computes added to the stream, or put in its place?
     late_mask: bool = False  # a mistake: is the mask applied after the softmax, so that rows no longer sum to 1?
+    hard: bool = False  # do heads look at the largest scores alone, equally at equal ones: the limit of infinite strength?
     stable: bool = False  # is the largest score of each row subtracted before the softmax?
 
     def __post_init__(self) -> None:
@@ -57,11 +59,13 @@ class Config:
             raise ConfigError("vocabulary", "is empty")
         if not isinstance(self.vocabulary, tuple):
             raise ConfigError("vocabulary", "is not a tuple of texts")
+        seen: set[str] = set()
         for token in self.vocabulary:
             if not isinstance(token, str) or not token:
                 raise ConfigError("vocabulary", f"{token!r} is not a token: tokens are texts that are not empty")
-            if self.vocabulary.count(token) > 1:
+            if token in seen:
                 raise ConfigError("vocabulary", f"has the token {token!r} twice")
+            seen.add(token)
         for name, least in (("dim", 1), ("blocks", 0), ("heads", 1), ("head_dim", 0), ("mlp", 0)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
@@ -88,10 +92,19 @@ class Config:
 
     @property
     def scale_factor(self) -> Number:
-        """The exact number that scores are multiplied by."""
+        """The exact number that scores are multiplied by, in block 0 where that depends on the block."""
         if isinstance(self.scale, Exact):
             return self.scale
         return exact(1) if self.scale == "none" else 1 / sqrt(self.head_dim)
+
+    def scale_at(self, step: str) -> Number:
+        """The same in the block of a step, such as `blocks.2.attn.scores`.
+
+        >>> fields = {"vocabulary": ("a",), "dim": 4, "blocks": 3, "norm": "none", "mask": "causal", "scale": "sqrt"}
+        >>> Config(**fields, scale_by_block=True).scale_at("blocks.2.attn.scores")
+        exact('1/6')
+        """
+        return self.scale_factor / (int(step.split(".")[1]) + 1) if self.scale_by_block else self.scale_factor
 
     def sees(self, i: int, j: int) -> bool:
         """May position i attend to position j?"""

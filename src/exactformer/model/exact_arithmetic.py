@@ -33,6 +33,7 @@ from exactformer.numbers import (
 from exactformer.numbers.arrays import Array, matmul, zeros
 from exactformer.numbers.decide import compare, ranking, recover_all
 from exactformer.numbers.field import ONE, ZERO, add, combination, divide, dot, multiply, negate, subtract, total
+from exactformer.numbers.structure import Structure
 
 
 class _Masked:
@@ -44,6 +45,7 @@ class _Masked:
 
 MASKED = _Masked()
 _TWO = Exact(fmpq(2))
+_CUBIC = exact("0.044715")  # of the tanh form of GELU
 # For exactness recovered in passing; decisions have the full budget. Gradients hold many zeros that lie too deep for a proof.
 _PASSING, _HANDING_BACK = Budget(work=100_000, nodes=600), Budget(work=20_000, nodes=300, cuts=3, failures=1)
 
@@ -53,6 +55,7 @@ class ExactArithmetic(Arithmetic):
 
     def __init__(self, passing: Budget = _PASSING) -> None:
         self.passing = passing  # what a proof of exactness may cost that nobody asked for
+        self.structure = Structure()  # proofs of one pass are about one graph
 
     def for_gradients(self) -> ExactArithmetic:
         return ExactArithmetic(_HANDING_BACK)
@@ -60,8 +63,14 @@ class ExactArithmetic(Arithmetic):
     def settle(self, values: Array) -> Array:
         """The same array with what is proved rational made so."""
         result = np.empty(values.size, dtype=object)
-        result[:] = recover_all(values.ravel().tolist(), self.passing)
+        result[:] = recover_all(values.ravel().tolist(), self.passing, self.structure)
         return result.reshape(values.shape)
+
+    def mark(self, values: Array) -> Array:
+        for value in values.flat:
+            if type(value) is Named:
+                value.landmark = True
+        return values
 
     def load(self, weights: Any) -> Array:
         if weights.dtype == object:
@@ -116,6 +125,14 @@ class ExactArithmetic(Arithmetic):
                 weights[*place, j] = weight
         return weights
 
+    def hardmax(self, rows: Array) -> Array:
+        weights = zeros(*rows.shape)
+        for place in np.ndindex(*rows.shape[:-1]):
+            seen = [j for j, score in enumerate(rows[place]) if score is not MASKED]
+            for j, weight in zip(seen, _hardmax([rows[place][j] for j in seen]), strict=True):
+                weights[*place, j] = weight
+        return weights
+
     def mix(self, pattern: Array, v: Array) -> Array:
         heads, length, _ = pattern.shape
         z = np.empty((heads, length, v.shape[2]), dtype=object)
@@ -132,10 +149,7 @@ class ExactArithmetic(Arithmetic):
         return self.linear(side_by_side, weight.reshape(heads * width, -1), bias)
 
     def layer_norm(self, x: Array, weights: NormWeights, config: Config, name: str, reads: str, note: Note) -> Array:
-        for value in x.flat:
-            if type(value) is Named:
-                value.landmark = True  # proofs about what follows look this far first
-        return super().layer_norm(x, weights, config, name, reads, note)  # type: ignore[no-any-return]
+        return super().layer_norm(self.mark(x), weights, config, name, reads, note)  # type: ignore[no-any-return]
 
     def mean(self, x: Array) -> Array:
         share = fmpq(1, x.shape[-1])
@@ -281,6 +295,21 @@ def _highest(scores: list[Number]) -> Number:
     return undefined if undefined is not None else _decided(lambda: maximum(scores), scores[0])
 
 
+def _hardmax(scores: list[Number]) -> list[Number]:
+    """Equal weights for the scores that are proved largest."""
+    if not scores:
+        return []
+    highest = _highest(scores)
+    if type(highest) is Undefined:
+        return [highest] * len(scores)
+    try:
+        largest = [compare(score, highest) == 0 for score in scores]
+    except Undecided as undecided:
+        return [Undefined(str(undecided), undecided=True)] * len(scores)
+    share = Exact(fmpq(1, sum(largest)))
+    return [share if chosen else ZERO for chosen in largest]
+
+
 def _softmax(scores: list[Number]) -> list[Number]:
     """e^s_j / Σ e^s; of one score, exactly 1."""
     for score in scores:
@@ -309,7 +338,7 @@ def _tanh_scale() -> Number:
 
 def _gelu_tanh(x: Number) -> Number:
     """x/2 · (1 + tanh(y)), y = √(2/π)·(x + 0.044715·x³), as x / (1 + e^(−2y)): no cancellation where x is very negative."""
-    y = multiply(_tanh_scale(), x + exact("0.044715") * x**3)
+    y = multiply(_tanh_scale(), x + _CUBIC * x**3)
     return recover(divide(x, add(ONE, exp(-2 * y))))
 
 
@@ -329,10 +358,10 @@ def _gelu_slope(x: Number) -> Number:
 
 def _gelu_tanh_slope(x: Number) -> Number:
     """s + x·s·(1 − s)·2y′ with s = 1/(1 + e^(−2y)) and y as in `_gelu_tanh`."""
-    y = multiply(_tanh_scale(), x + exact("0.044715") * x**3)
+    y = multiply(_tanh_scale(), x + _CUBIC * x**3)
     rest = divide(ONE, add(ONE, exp(2 * y)))  # 1 − s
     s = divide(ONE, add(ONE, exp(-2 * y)))
-    slope = multiply(_tanh_scale(), 1 + exact("0.134145") * x**2)
+    slope = multiply(_tanh_scale(), 1 + 3 * _CUBIC * x**2)
     return add(s, multiply(multiply(x, multiply(s, rest)), multiply(_TWO, slope)))
 
 

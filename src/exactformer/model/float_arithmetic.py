@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,21 @@ class FloatArithmetic(Arithmetic):
     def __init__(self, name: str) -> None:
         self.name = name
         self.dtype = np.dtype(name)
+        self.loaded: dict[Any, tuple[Any, Floats]] = {}  # by place: the weights, kept so that the place stays theirs; the floats
 
     def load(self, weights: Any) -> Floats:
+        """Weights that nobody can write to, such as those of a model file, are converted once."""
         if weights.dtype == object:
             return np.array([number.to_float() for number in weights.flat], dtype=self.dtype).reshape(weights.shape)
-        return np.asarray(weights, dtype=self.dtype)
+        if weights.dtype == self.dtype or weights.flags.writeable:
+            return np.asarray(weights, dtype=self.dtype)
+        if weights.flags.f_contiguous and not weights.flags.c_contiguous:
+            return self.load(weights.T).T  # a tied embedding is looked up in and multiplied by: one conversion for both
+        place = (weights.__array_interface__["data"][0], weights.shape, weights.strides, weights.dtype)
+        if place not in self.loaded:
+            self.loaded[place] = (weights, weights.astype(self.dtype))  # in the order of memory, so that heads stay side by side
+            _hand_back(weights)
+        return self.loaded[place][1]
 
     def constant(self, number: Number) -> Any:
         return self.dtype.type(number.to_float())
@@ -35,10 +46,16 @@ class FloatArithmetic(Arithmetic):
 
     def linear(self, x: Floats, weight: Floats, bias: Floats | None) -> Floats:
         product: Floats = x @ weight
-        return product if bias is None else np.add(product, bias)
+        if bias is not None:
+            product += bias
+        return product
 
     def project(self, x: Floats, weight: Floats, bias: Floats | None) -> Floats:
-        return self.linear(x, weight, None if bias is None else bias[:, None, :])
+        """One product for all heads."""
+        heads, dim, width = weight.shape
+        side_by_side = weight.transpose(1, 0, 2).reshape(dim, heads * width)
+        product = self.linear(x, side_by_side, None if bias is None else bias.reshape(-1))
+        return product.reshape(len(x), heads, width).transpose(1, 0, 2)
 
     def scores(self, q: Floats, k: Floats) -> Floats:
         return np.matmul(q, k.transpose(0, 2, 1))
@@ -57,9 +74,15 @@ class FloatArithmetic(Arithmetic):
         return np.subtract(rows, np.where(np.isneginf(highest), 0, highest))
 
     def softmax(self, rows: Floats) -> Floats:
-        powers = np.exp(self.shift(rows))  # plain exponentials of floats would overflow
-        normaliser = powers.sum(axis=-1, keepdims=True)
-        return np.divide(powers, np.where(normaliser == 0, 1, normaliser))
+        weights = self.shift(rows)  # plain exponentials of floats would overflow
+        np.exp(weights, out=weights)
+        normaliser = weights.sum(axis=-1, keepdims=True)
+        weights /= np.where(normaliser == 0, 1, normaliser)
+        return weights
+
+    def hardmax(self, rows: Floats) -> Floats:
+        largest = (self.shift(rows) == 0) & ~np.isneginf(rows)
+        return (largest / np.maximum(largest.sum(axis=-1, keepdims=True), 1)).astype(self.dtype)
 
     def mix(self, pattern: Floats, v: Floats) -> Floats:
         missing = np.isnan(v)
@@ -98,7 +121,11 @@ class FloatArithmetic(Arithmetic):
             case "gelu":
                 return np.asarray(x / 2 * (1 + self._erf(x / math.sqrt(2))), dtype=self.dtype)
             case "gelu_tanh":
-                return np.asarray(x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), dtype=self.dtype)
+                y = self._tanh(x)
+                y += 1
+                y *= x
+                y *= 0.5
+                return y
 
     def cross_entropy(self, logits: Floats, targets: list[int]) -> tuple[Any, Floats]:
         shifted = self.shift(logits)
@@ -143,7 +170,7 @@ class FloatArithmetic(Arithmetic):
                 cumulative = (1 + self._erf(x / math.sqrt(2))) / 2
                 return np.asarray(cumulative + x * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi), dtype=self.dtype)
             case "gelu_tanh":
-                tanh = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+                tanh = self._tanh(x)
                 inner = math.sqrt(2 / math.pi) * (1 + 0.134145 * x**2)
                 return np.asarray((1 + tanh) / 2 + x / 2 * (1 - tanh**2) * inner, dtype=self.dtype)
 
@@ -151,17 +178,39 @@ class FloatArithmetic(Arithmetic):
         return [tuple(place) for place in np.argwhere(x == 0).tolist()]
 
     def _erf(self, x: Floats) -> Floats:
-        return np.array([math.erf(value) for value in x.flat]).reshape(x.shape)
+        return np.fromiter(map(math.erf, x.ravel().tolist()), dtype=self.dtype, count=x.size).reshape(x.shape)
+
+    def _tanh(self, x: Floats) -> Floats:
+        """tanh(√(2/π)·(x + 0.044715·x³)), in one array: large ones cost more to make than to compute."""
+        y = np.multiply(x, x)
+        y *= 0.044715
+        y += 1
+        y *= x
+        y *= math.sqrt(2 / math.pi)
+        return np.tanh(y, out=y)
 
     def choose(self, logits: Floats) -> list[Choice]:
         return [self._choose(row) for row in logits]
 
     def _choose(self, row: Floats) -> Choice:
         if np.isnan(row).any():
-            return Choice(None, proved=False, why="not a number: a LayerNorm was asked to divide by 0")
-        first, *rest = (int(i) for i in np.argsort(-row, kind="stable")[:2])
+            return Choice(None, proved=False, why="not a number: a LayerNorm was asked to divide by 0, or a weight is not a number")
+        first = int(np.argmax(row))
+        if len(row) == 1:
+            return Choice(first, False)
+        second = int(np.argmax(np.delete(row, first)))
+        second += second >= first
         ties = tuple(int(i) for i in np.flatnonzero(row == row[first]) if i != first)
-        return Choice(first, False, ties, rest[0] if rest else None, row[first] - row[rest[0]] if rest else None)
+        return Choice(first, False, ties, second, row[first] - row[second])
+
+
+def _hand_back(weights: Any) -> None:
+    """What was read of a mapped file need not stay in memory next to its conversion; it can be read again."""
+    while isinstance(weights, np.ndarray):
+        weights = weights.base
+    mapped = weights.obj if isinstance(weights, memoryview) else weights
+    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _hidden(values: Floats, config: Config) -> Any:

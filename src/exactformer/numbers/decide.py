@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -16,19 +17,20 @@ from flint import arb, fmpq
 from exactformer.numbers import display
 from exactformer.numbers.algebra import normal_form
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS, Budget
-from exactformer.numbers.enclosure import ball, integer_multiples
+from exactformer.numbers.enclosure import ball, integer_multiples, may_be
 from exactformer.numbers.errors import Undecided
 from exactformer.numbers.field import subtract
 from exactformer.numbers.number import Exact, Named, Number, refuse_undefined
 from exactformer.numbers.parse import required
 from exactformer.numbers.ratios import Stuck
+from exactformer.numbers.structure import Structure
 
 _NARROW = arb(2) ** -60  # a ball this narrow around a simple rational is worth a proof
 # Rationals are looked for whose denominator divides this: prime powers that weights are made of, and the primes up to 127.
 _DENOMINATORS = 2**12 * 3**5 * 5**8 * 7**3 * 11**2 * 13**2 * prod(p for p in range(17, 128) if all(p % d for d in range(2, 12)))
 _CLOSER_BITS = 4 * WORKING_BITS  # the precision at which an equality must still look true before a proof is tried
 _NEARBY = 4  # how deep the first, cheapest proof looks into the graph
-_MOST_NODES = 20_000  # beyond this, nodes are told apart by identity alone
+_LEAST_WORK = 5_000  # of the cheapest proof: a LayerNorm of two entries fits
 
 
 def sign(x: Number, budget: Budget = DEFAULT) -> int:
@@ -101,19 +103,19 @@ def recover(x: Number, budget: Budget = DEFAULT) -> Number:
     return x if type(x) is not Named else recover_all([x], budget)[0]
 
 
-def recover_all(values: Sequence[Any], budget: Budget = DEFAULT) -> list[Any]:
+def recover_all(values: Sequence[Any], budget: Budget = DEFAULT, structure: Structure | None = None) -> list[Any]:
     """`recover` for each of many values; what is not a number is handed back.
 
     Values of one array are alike: where some of them could not be proved, the others are not asked.
     """
-    failures = 0
+    failures, structure = 0, structure or Structure()
     open_questions = [x for x in values if type(x) is Named and x.exact is None and not x.settled]
     for x, integer in zip(open_questions, integer_multiples(open_questions, _DENOMINATORS), strict=True):
         x.settled = True
         if integer is not None:
             guess = fmpq(integer, _DENOMINATORS)
             if failures < budget.failures and _near(x, guess, budget):
-                if prove_equal(x, guess, budget):
+                if prove_equal(x, guess, budget, structure):
                     x.exact = Exact(guess, True, x)
                 else:
                     failures += 1
@@ -124,18 +126,17 @@ def _near(x: Named, q: fmpq, budget: Budget) -> bool:
     """Is `q` not excluded by a sign or a far narrower ball? Proofs are dear, and a saturated softmax is next to 0 or 1."""
     if x.known * int(q.p) < 0 or (x.known and q == 0):
         return False
-    b = ball(x, min(_CLOSER_BITS, budget.ladder[-1]))
-    return not (b > q or b < q)
+    return may_be(x, q, min(_CLOSER_BITS, budget.ladder[-1]))
 
 
-def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT) -> bool:
-    """True where algebra proves x = q. False says nothing."""
+def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT, structure: Structure | None = None) -> bool:
+    """True where algebra proves x = q. False says nothing. Questions about one graph may share a `structure`."""
     if x.exact is not None:
         return bool(x.exact.value == q)
     whole = False
-    for n, (opaque, allowed) in enumerate(_cuts(x, budget)):
-        if n == budget.cuts or (whole and n > 1):
-            break  # or else: nothing was left out before, nor will be
+    for n, (opaque, allowed) in enumerate(islice(_cuts(x, budget, structure or Structure()), budget.cuts)):
+        if whole and n > 1:
+            break  # nothing was left out before, nor will be
         try:
             algebra, form = normal_form(x, allowed, opaque)
             if algebra.vanishes(form.num * int(q.q) - form.den * int(q.p)):
@@ -146,49 +147,30 @@ def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT) -> bool:
     return False
 
 
-def _cuts(root: Named, budget: Budget) -> Iterator[tuple[Callable[[Named], Any] | None, Budget]]:
+def _cuts(root: Named, budget: Budget, structure: Structure) -> Iterator[tuple[Callable[[Named], Any] | None, Budget]]:
     """Which nodes a proof takes for atoms, the cheapest proof first.
 
     What lies behind the nearest landmarks, told apart by identity and on a small budget; then, with nodes that are built alike
     taken for the same atom: what lies deep; behind the nearest landmarks; behind the second on every way down; nothing.
     """
-    yield lambda node: id(node) if node.landmark else None, replace(budget, work=budget.work // 40 + 1, nodes=budget.nodes // 8 + 1)
-    names = _structure(root)
-    depth = _distances(root, lambda node: 1)
-    yield lambda node: names[id(node)] if depth.get(id(node), _NEARBY) >= _NEARBY else None, budget
-    yield lambda node: names[id(node)] if node.landmark else None, budget
+    least = replace(budget, work=max(budget.work // 40, min(budget.work, _LEAST_WORK)), nodes=budget.nodes // 8 + 1)
+    yield lambda node: id(node) if node.landmark else None, least
+    near = _within(root, _NEARBY)
+    yield lambda node: None if id(node) in near else structure.name(node), budget
+    yield lambda node: structure.name(node) if node.landmark else None, budget
     behind = _distances(root, lambda node: int(node.landmark and node is not root))
-    yield lambda node: names[id(node)] if node.landmark and behind[id(node)] else None, budget
-    if len(names) <= budget.nodes:
+    yield lambda node: structure.name(node) if node.landmark and behind[id(node)] else None, budget
+    if len(behind) <= budget.nodes:
         yield None, budget
 
 
-def _structure(root: Named) -> dict[int, Any]:
-    """Names for the nodes of a graph, equal for nodes that are built alike."""
-    names: dict[int, Any] = {}
-    interned: dict[Any, int] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if id(node) in names:
-            stack.pop()
-            continue
-        missing = [arg for arg in node.args if type(arg) is Named and id(arg) not in names]
-        if missing:
-            stack.extend(missing)
-            continue
-        args = [names[id(a)] if type(a) is Named else (int(a.value.p), int(a.value.q)) for a in node.args]  # type: ignore[union-attr]
-        data = node.data
-        if node.op == "lin":
-            pairs = sorted(zip(args, data[0], strict=True))
-            key: Any = ("lin", tuple(pairs), data[1:])
-        elif node.op == "dot":
-            half = len(args) // 2
-            key = ("dot", tuple(sorted(tuple(sorted(pair)) for pair in zip(args[:half], args[half:], strict=True))))
-        else:
-            key = (node.op, tuple(args), None if data is None else (int(data.p), int(data.q)))
-        names[id(node)] = interned.setdefault(key, len(interned)) if len(interned) < _MOST_NODES else len(names) + _MOST_NODES
-    return names
+def _within(root: Named, depth: int) -> set[int]:
+    """The nodes less than `depth` steps below the root."""
+    found, level = {id(root)}, [root]
+    for _ in range(depth - 1):
+        level = [arg for node in level for arg in node.args if type(arg) is Named and id(arg) not in found]
+        found.update(map(id, level))
+    return found
 
 
 def _distances(root: Named, step: Callable[[Named], int]) -> dict[int, int]:

@@ -16,6 +16,7 @@ import flint
 from flint import arb, arb_mat, fmpq, fmpz
 
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS
+from exactformer.numbers.decimals import fixed, nearest_decimal, outwards
 from exactformer.numbers.errors import Undecided
 from exactformer.numbers.number import Exact, Named, Number, refuse_undefined
 
@@ -54,6 +55,13 @@ def ball(x: Exact | Named, bits: int) -> arb:
         with precision(bits):
             _evaluate(x, bits)
     return x.ball
+
+
+def may_be(x: Named, q: fmpq, bits: int) -> bool:
+    """Does the ball of `bits` bits around `x` leave `q` possible?"""
+    b = ball(x, bits)
+    with precision(bits):  # a rational is rounded when it meets a ball
+        return bool((b - arb(q)).contains(0))
 
 
 def integer_multiples(numbers: Sequence[Named], factor: int) -> list[Any]:
@@ -200,10 +208,11 @@ def _precisions(bits: int) -> Iterator[int]:
     yield cap
 
 
-def _dyadic(end: arb, x: Number) -> tuple[int, int]:
+def _dyadic(end: arb, x: Number | None) -> tuple[int, int]:
     mantissa, exponent = end.man_exp()
     if abs(int(exponent)) > _WIDEST:
-        raise Undecided(f"the magnitude of {display.short(x)} as a fraction: it is about 2^{int(exponent)}", flint.ctx.prec)
+        what = "a ball" if x is None else display.short(x)
+        raise Undecided(f"the magnitude of {what} as a fraction: it is about 2^{int(exponent)}", flint.ctx.prec)
     return (int(mantissa) << int(exponent), 1) if exponent >= 0 else (int(mantissa), 1 << -int(exponent))
 
 
@@ -219,7 +228,7 @@ def digits(x: Number, n: int = 12) -> str:
     refuse_undefined(x)
     value = x.exact if type(x) is Named else x
     if type(value) is Exact:
-        rounded = _rounded(int(value.value.p), int(value.value.q), n)
+        rounded = nearest_decimal(int(value.value.p), int(value.value.q), n)
         if rounded is None:
             raise Undecided(f"{n} digits of {display.short(value)}: it is a tie between two decimals", 0)
         return rounded
@@ -230,12 +239,34 @@ def digits(x: Number, n: int = 12) -> str:
     cap = bits + DEFAULT.bits
     while True:
         low, high = _ends(x, bits)
-        a, b = _rounded(*low, n), _rounded(*high, n)
+        a, b = nearest_decimal(*low, n), nearest_decimal(*high, n)
         if a is not None and a == b:
             return a
         if bits >= cap:
             raise Undecided(f"{n} digits of {display.short(x)}", bits)
         bits = min(2 * bits, cap)
+
+
+def fixed_decimals(x: Number, decimals: int) -> str:
+    """`x` correctly rounded to that many decimals after the point; an exact tie is rounded away from 0.
+
+    >>> from exactformer.numbers import exact, exp
+    >>> fixed_decimals(100 * exp(100) / (exp(100) + 2), 1), fixed_decimals(exact("1/8"), 2)
+    ('100.0', '0.13')
+    """
+    refuse_undefined(x)
+    value = x.exact if type(x) is Named else x
+    if type(value) is Exact:
+        return fixed(int(value.value.p), int(value.value.q), decimals)
+    bits = decimals * 10 // 3 + 16
+    while True:
+        low, high = _ends(x, bits)
+        a, b = fixed(*low, decimals), fixed(*high, decimals)
+        if a == b:
+            return a
+        if bits >= 2 * DEFAULT.bits:
+            raise Undecided(f"{decimals} decimals of {display.short(x)}", bits)
+        bits *= 2
 
 
 def decimal_bounds(x: Number, n: int = 12) -> tuple[str, str]:
@@ -246,61 +277,41 @@ def decimal_bounds(x: Number, n: int = 12) -> tuple[str, str]:
     ('2.71828', '2.71829')
     """
     low, high = _ends(x, n * 10 // 3 + 8)
-    return _outwards(*low, n, down=True), _outwards(*high, n, down=False)
+    return outwards(*low, n, down=True), outwards(*high, n, down=False)
 
 
-def _outwards(above: int, below: int, n: int, down: bool) -> str:
-    """above/below to n significant decimals, rounded down or up."""
-    if above == 0:
-        return "0"
-    whole, exponent, rest, _ = _scaled(abs(above), below, n)
-    if rest and down == (above < 0):
-        whole += 1
-    return _decimal(above < 0, whole, exponent, n)
+def ball_bounds(b: arb, n: int = 12) -> tuple[str, str]:
+    """Two decimals of `n` significant digits around a finite ball.
+
+    >>> ball_bounds(arb(1) / 3, 4), ball_bounds(arb("0.5"), 4)
+    (('0.3333', '0.3334'), ('0.5000', '0.5000'))
+    """
+    low, high = _ball_ends(b)
+    return outwards(*low, n, down=True), outwards(*high, n, down=False)
 
 
-def _rounded(above: int, below: int, n: int) -> str | None:
-    """above/below to n significant decimals, rounded to nearest; None on a tie."""
-    if above == 0:
-        return "0"
-    whole, exponent, rest, unit = _scaled(abs(above), below, n)
-    if 2 * rest == unit:
-        return None
-    return _decimal(above < 0, whole + (2 * rest > unit), exponent, n)
+def ball_digits(b: arb, n: int = 12) -> str:
+    """What all numbers in a finite ball are, correctly rounded to `n` significant decimals or to fewer; "" where they differ.
+
+    >>> ball_digits(arb(1) / 3, 4), ball_digits(arb("1.24 +/- 0.001")), ball_digits(arb("204 +/- 2")), ball_digits(arb("0.5"))
+    ('0.3333', '1.24', '', '0.5')
+    """
+    low, high = _ball_ends(b)
+    for k in range(n, 0, -1):
+        rounded = nearest_decimal(*low, k)
+        if rounded is None or rounded != nearest_decimal(*high, k):
+            continue
+        plain = "e" not in rounded
+        if low == high and outwards(*low, k, down=True) == outwards(*low, k, down=False):  # it is that decimal
+            return rounded.rstrip("0").rstrip(".") if plain and "." in rounded else rounded
+        padded = plain and len(rounded.lstrip("-").partition(".")[0]) > k  # zeros before the point that are not proved
+        return "" if padded else rounded
+    return ""
 
 
-def _scaled(above: int, below: int, n: int) -> tuple[int, int, int, int]:
-    """whole, exponent, rest, unit: above/below = (whole + rest/unit) · 10^(exponent + 1 - n), where `whole` has n digits."""
-    exponent = ((above.bit_length() - below.bit_length()) * 1233) >> 12  # of the first digit; log10(2) ≈ 1233/4096
-    while True:
-        shift = n - 1 - exponent
-        scaled, unit = (above * 10**shift, below) if shift >= 0 else (above, below * 10**-shift)
-        whole, rest = divmod(scaled, unit)
-        if whole < 10 ** (n - 1):
-            exponent -= 1
-        elif whole >= 10**n:
-            exponent += 1
-        else:
-            return whole, exponent, rest, unit
-
-
-def _decimal(negative: bool, whole: int, exponent: int, n: int) -> str:
-    if whole == 10**n:
-        whole, exponent = 10 ** (n - 1), exponent + 1
-    return ("-" if negative else "") + _positional(str(fmpq(whole)), exponent)
-
-
-def _positional(significant: str, exponent: int) -> str:
-    """Digits with their point put in; scientific where that would need many zeros."""
-    n = len(significant)
-    if -5 <= exponent < max(n, 7):
-        if exponent < 0:
-            return "0." + "0" * (-exponent - 1) + significant
-        if exponent + 1 >= n:
-            return significant + "0" * (exponent + 1 - n)
-        return significant[: exponent + 1] + "." + significant[exponent + 1 :]
-    head = significant[0] + ("." + significant[1:] if n > 1 else "")
-    return f"{head}e{exponent:+d}".replace("e+", "e")
+def _ball_ends(b: arb) -> tuple[tuple[int, int], tuple[int, int]]:
+    with precision(b.bits() + WORKING_BITS):
+        return _dyadic(b.lower(), None), _dyadic(b.upper(), None)
 
 
 def nearest_float(x: Number) -> float:

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from exactformer.render import json as as_json
 from exactformer.render.latex import PREAMBLE, escape
-from exactformer.render.layout import summary
-from exactformer.render.text import Paint, plain
+from exactformer.render.layout import Line, summary
+from exactformer.render.markdown import plain as as_plain_markdown
+from exactformer.render.text import Paint, broken_row, plain
 from exactformer.render.values import Shown, show
 from exactformer.trace import Descent, Gradient, Step
 
-
-@dataclass(frozen=True)
-class Row:
-    label: str
-    cells: tuple[Shown, ...]
-
-    def joined(self, write: Callable[[Shown], str]) -> str:
-        return "(" + ", ".join(map(write, self.cells)) + ")"
+_LABEL, _BELOW = 10, 8  # columns of labels; the indent of rows below a label that is too long
 
 
-def rows(step: Step, gradient: Gradient, digits: int) -> Iterator[Row]:
+def rows(step: Step, gradient: Gradient, digits: int) -> Iterator[tuple[str, Line]]:
     """The rows of a gradient, named by the tokens that they belong to where they do."""
     values = step.values if step.values.ndim > 1 else step.values[None]
     name = step.name.removeprefix("grad.")
@@ -35,7 +29,14 @@ def rows(step: Step, gradient: Gradient, digits: int) -> Iterator[Row]:
         for i, row in enumerate(matrix):
             label = labels[i] if i < len(labels) else str(i) if len(matrix) > 1 else ""
             prefix = f"head {head} " if len(matrices) > 1 else ""
-            yield Row(prefix + label, tuple(show(value, digits) for value in row))
+            yield prefix + label, Line(step, i, head, tuple(show(value, digits) for value in row), ())
+
+
+def _variants(line: Line) -> Iterator[tuple[str, list[str]]]:
+    """A row, and its proved digits where closed forms stand in it; how they were computed is told by the formula."""
+    for mark, texts in line.variants():
+        if mark != "=":
+            yield mark if mark == "≈" else "", texts
 
 
 def loss_lines(gradient: Gradient, digits: int) -> list[str]:
@@ -46,7 +47,7 @@ def loss_lines(gradient: Gradient, digits: int) -> list[str]:
     return [f"targets {' '.join(gradient.targets)}", f"loss {value}   mean cross-entropy" + (f": {shown.why}" if shown.why else "")]
 
 
-def descent_lines(descent: Descent, rate: str, digits: int) -> list[str]:
+def descent_lines(descent: Descent, rate: str, digits: int, width: int = 120) -> list[str]:
     """A step of gradient descent: the new weights, and whether the loss is proved to fall."""
     before, after = show(descent.before, digits), show(descent.after, digits)
     change = (descent.after - descent.before).sign() if before.status != "float" else int(descent.after > descent.before) * 2 - 1
@@ -56,8 +57,11 @@ def descent_lines(descent: Descent, rate: str, digits: int) -> list[str]:
     lines += [f"  before {before.digits or before.text}", f"  after  {after.digits or after.text}"]
     for name, values in descent.model.weights.named():
         lines.append(f"  {name}")
-        for row in values.reshape(-1, values.shape[-1]):
-            lines.append("    (" + ", ".join(_brief(show(value, digits)) for value in row) + ")")
+        step = Step(name, "weight", "", "", "", (), values)
+        for i, row in enumerate(values.reshape(-1, values.shape[-1])):
+            line = Line(step, i, None, tuple(show(value, digits) for value in row), ())
+            pieces = broken_row(line, "", [_brief(cell) for cell in line.cells], width - 2, plain)
+            lines += [f"  {piece}" for piece in pieces]
     return lines
 
 
@@ -65,28 +69,36 @@ def _brief(cell: Shown) -> str:
     return cell.marked if cell.status != "named" or cell.too_long else f"{cell.text} ≈ {cell.digits}"
 
 
-def text(gradient: Gradient, digits: int = 12, paint: Paint = plain) -> str:
+def text(gradient: Gradient, digits: int = 12, paint: Paint = plain, width: int = 120) -> str:
+    """A matrix a step; rows that are too long are broken over lines, as in the text of a trace."""
     trace = gradient.trace
-    lines = [paint(trace.title, "strong"), summary(trace), f"tokens {' '.join(trace.tokens)} · arithmetic {trace.arithmetic}"]
-    lines += loss_lines(gradient, digits)
+    lines = [paint(trace.title, "strong"), *wrap(summary(trace), width, subsequent_indent="  ")]
+    lines += [f"tokens {' '.join(trace.tokens)} · arithmetic {trace.arithmetic}", *loss_lines(gradient, digits)]
     for step in gradient.steps:
         lines += ["", f"{paint(step.name, 'strong')} = {paint(step.formula, 'dim')}"]
-        for row in rows(step, gradient, digits):
-            lines.append(f"  {row.label:<10} " + row.joined(lambda cell: paint(cell.marked, cell.kind)))
-            if any(cell.digits and not cell.too_long for cell in row.cells):
-                lines.append(f"  {'':<9}≈ " + paint(row.joined(lambda cell: cell.digits or cell.text), "dim"))
+        for label, line in rows(step, gradient, digits):
+            lines += _labelled(label, line, paint, width)
         lines += [f"  {remark}" for _, remark in step.remarks]
     return "\n".join(lines) + "\n"
 
 
+def _labelled(label: str, line: Line, paint: Paint, width: int) -> list[str]:
+    first = f"  {label:<{_LABEL - 1}}"
+    indent = " " * (len(first) if len(first) <= width // 2 else _BELOW)
+    pieces = [piece for variant in _variants(line) for piece in broken_row(line, *variant, width - len(indent), paint)]
+    if len(first) > len(indent):
+        return [first, *(indent + piece for piece in pieces)]
+    return [first + pieces[0], *(indent + piece for piece in pieces[1:])]
+
+
 def markdown(gradient: Gradient, digits: int = 12) -> str:
-    lines = [f"# {gradient.trace.title}: the gradient", "", *(f"{line}  " for line in loss_lines(gradient, digits)), ""]
+    title = as_plain_markdown(gradient.trace.title)
+    lines = [f"# {title}: the gradient", "", *(f"{as_plain_markdown(line)}  " for line in loss_lines(gradient, digits)), ""]
     for step in gradient.steps:
         lines += [f"## `{step.name}`", "", f"`{step.formula}`", "", "```"]
-        for row in rows(step, gradient, digits):
-            lines.append(f"{row.label:<10} {row.joined(lambda cell: cell.marked)}")
-            if any(cell.digits and not cell.too_long for cell in row.cells):
-                lines.append(f"{'':<8} ≈ {row.joined(lambda cell: cell.digits or cell.text)}")
+        for label, line in rows(step, gradient, digits):
+            shown = [f"{mark:<2}{line.joined(texts)}" for mark, texts in _variants(line)]
+            lines += [f"{name:<{_LABEL - 1}}{row}" for name, row in zip([label, *[""] * len(shown)], shown, strict=False)]
         lines += ["```", "", *(remark for _, remark in step.remarks), ""]
     return "\n".join(lines)
 
@@ -96,9 +108,9 @@ def latex(gradient: Gradient, digits: int = 12) -> str:
     lines += [escape(line) + r"\\" for line in loss_lines(gradient, digits)]
     for step in gradient.steps:
         lines += [rf"\subsection*{{\texttt{{{escape(step.name)}}}}}", rf"${step.latex}$", "", r"\begin{flushleft}"]
-        for row in rows(step, gradient, digits):
-            cells = r",\allowbreak\ ".join(cell.latex + ("^{*}" if cell.recovered else "") for cell in row.cells)
-            lines.append(rf"\texttt{{{escape(row.label)}}} $({cells})$\\")
+        for label, line in rows(step, gradient, digits):
+            cells = r",\allowbreak\ ".join(cell.latex + ("^{*}" if cell.recovered else "") for cell in line.cells)
+            lines.append(rf"\texttt{{{escape(label)}}} $({cells})$\\")
         lines += [r"\end{flushleft}", *(escape(remark) for _, remark in step.remarks)]
     return "\n".join([*lines, r"\end{document}", ""])
 
@@ -119,4 +131,4 @@ def as_json_text(gradient: Gradient, digits: int = 12) -> str:
     return json.dumps(document(gradient, digits), ensure_ascii=False, indent=1) + "\n"
 
 
-RENDERERS: dict[str, Callable[[Gradient, int], str]] = {"text": text, "markdown": markdown, "latex": latex, "json": as_json_text}
+RENDERERS: dict[str, Callable[[Gradient, int], str]] = {"markdown": markdown, "latex": latex, "json": as_json_text}

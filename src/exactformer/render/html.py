@@ -65,5 +65,6 @@ def _row(line: Line, told: set[str]) -> str:
     parts += [f'<span class="more">{mark} {escape(line.joined(texts))}</span>' for mark, texts in more]
     parts += [f'<span class="undefined">{escape(reason)}</span>' for reason in line.reasons if reason not in told]
     told.update(line.reasons)
+    parts += [f'<span class="remark">{escape(remark)}</span>' for remark in line.remarks]
     formula = f'<td class="formula"><code>{escape(line.step.formula)}</code></td>'
     return f"<tr><td><code>{escape(line.name)}</code></td>{formula}<td><code>{'<br>'.join(parts)}</code></td></tr>"

@@ -6,8 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from flint import arb
+
 from exactformer.numbers import Exact, Named, Undecided
-from exactformer.numbers.enclosure import decimal_bounds
+from exactformer.numbers.enclosure import ball_bounds, decimal_bounds
 from exactformer.render.values import show
 from exactformer.trace import Output, Step, Trace
 
@@ -43,10 +45,11 @@ def value(x: Any, digits: int = 12) -> dict[str, Any]:
         result["recovered"] = shown.recovered
         if shown.written:
             result["written"] = shown.written
-    elif isinstance(x, Named):
-        result["written"] = shown.written
+    elif isinstance(x, Named | arb):
+        if isinstance(x, Named):
+            result["written"] = shown.written
         try:
-            result["low"], result["high"] = decimal_bounds(x, digits)
+            result["low"], result["high"] = decimal_bounds(x, digits) if isinstance(x, Named) else ball_bounds(x, digits)
         except Undecided as undecided:
             result["low"] = result["high"] = None
             result["why"] = str(undecided)
@@ -107,6 +110,8 @@ def _model(trace: Trace, digits: int) -> dict[str, Any]:
         "positions": config.positions,
         "length": config.length,
         "mask": config.mask,
+        "scale_by_block": config.scale_by_block,
+        "hard": config.hard,
         "scale": str(scale),
         "mlp": config.mlp,
         "activation": config.activation,

@@ -52,7 +52,7 @@ def _section(section: Section, trace: Trace) -> list[str]:
         formulas = _values(line)
         lines.append(rf"\texttt{{\small {escape(line.name)}}} & $\scriptstyle {line.step.latex}$ & ${formulas[0]}$ \\")
         lines += [rf"& & ${formula}$ \\" for formula in formulas[1:]]
-        lines += [rf"\multicolumn{{3}}{{@{{}}l@{{}}}}{{\quad {escape(reason)}}} \\" for reason in line.reasons]
+        lines += [rf"\multicolumn{{3}}{{@{{}}l@{{}}}}{{\quad {escape(reason)}}} \\" for reason in (*line.reasons, *line.remarks)]
     lines.append(r"\end{longtable}")
     output = section.output
     if output is None:

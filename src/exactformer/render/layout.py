@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from exactformer.numbers import Exact, exact
 from exactformer.render.values import Shown, show
 from exactformer.trace import Output, Step, Trace
 
@@ -18,6 +19,7 @@ _ROWS_OF_POSITIONS = (
     "shift",
     "erase",
     "softmax",
+    "hardmax",
 )  # operations whose rows run over positions, not dimensions
 
 
@@ -47,9 +49,15 @@ class Line:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why a value is undefined, and other remarks."""
-        remarks = (text for position, text in self.step.remarks if position == self.position)
-        return (*dict.fromkeys(cell.why for cell in self.cells if cell.why), *remarks)
+        """Why values are undefined."""
+        return tuple(dict.fromkeys(cell.why for cell in self.cells if cell.why))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else is to be said of this step at this position; said once, where there are several heads."""
+        if self.head:
+            return ()
+        return tuple(text for position, text in self.step.remarks if position == self.position)
 
     def variants(self) -> Iterator[tuple[str, list[str]]]:
         """The cells as they are shown (~ where one is named), as they were computed (=), and their proved digits (≈)."""
@@ -88,8 +96,23 @@ def _lines(step: Step, position: int, trace: Trace, digits: int) -> Iterator[Lin
     rows = step.at(position)
     columns = trace.model.config.vocabulary if step.name in ("logits", "probs") else ()
     for head, row in enumerate(rows):
-        several = len(rows) > 1
-        yield Line(step, position, head if several else None, tuple(show(value, digits) for value in row), columns)
+        which = head if len(rows) > 1 else None
+        if step.labels:
+            yield _by_name(step, position, which, row, step.labels[head], digits)
+        else:
+            yield Line(step, position, which, tuple(show(value, digits) for value in row), columns)
+
+
+def _by_name(step: Step, position: int, head: int | None, row: Any, labels: tuple[str, ...], digits: int) -> Line:
+    """The entries that are not 0, each with its name."""
+    kept = [(label, show(value, digits)) for label, value in zip(labels, row, strict=False) if not _is_zero(value)]
+    if not kept:
+        return Line(step, position, head, (show(exact(0)),), ())
+    return Line(step, position, head, tuple(cell for _, cell in kept), tuple(label for label, _ in kept))
+
+
+def _is_zero(value: Any) -> bool:
+    return bool(value.value == 0) if isinstance(value, Exact) else not hasattr(value, "status") and bool(value == 0)
 
 
 def weights(trace: Trace) -> Iterator[tuple[str, str]]:

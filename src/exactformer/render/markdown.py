@@ -7,7 +7,7 @@ from exactformer.trace import Trace
 
 
 def render(trace: Trace, digits: int = 12) -> str:
-    lines = [f"# {_plain(trace.title)}" if trace.title else "# A forward pass", "", summary(trace), ""]
+    lines = [f"# {plain(trace.title)}" if trace.title else "# A forward pass", "", summary(trace), ""]
     lines += [f"Tokens `{' '.join(trace.tokens)}`, arithmetic {trace.arithmetic}.", ""]
     if trace.arithmetic == "exact":
         lines += [
@@ -17,34 +17,34 @@ def render(trace: Trace, digits: int = 12) -> str:
     lines += ["| weight | value |", "|---|---|", *(f"| `{name}` | `{values}` |" for name, values in weights(trace)), ""]
     for section in sections(trace, digits):
         lines += _section(section, trace)
-    lines += [f"`{_cell(outcome(trace))}`", ""] if trace.output else []
+    lines += [f"`{cell(outcome(trace))}`", ""] if trace.output else []
     return "\n".join(lines)
 
 
 def _section(section: Section, trace: Trace) -> list[str]:
     lines = [f"## Position {section.position}: `{section.token}`", "", "| step | formula | value |", "|---|---|---|"]
     for line in section.lines:
-        lines.append(f"| `{line.name}` | `{_cell(line.step.formula)}` | {_value(line)} |")
+        lines.append(f"| `{line.name}` | `{cell(line.step.formula)}` | {_value(line)} |")
     output = section.output
     if output is None:
         return [*lines, ""]
     end = verdict(output, trace.arithmetic)
     if output.token is None:
-        lines += ["", f"No token: {_plain(end)}.", ""]
+        lines += ["", f"No token: {plain(end)}.", ""]
     else:
-        lines += ["", f"**Token `{output.token}`**, {_plain(end)}.", ""]
+        lines += ["", f"**Token `{output.token}`**, {plain(end)}.", ""]
     return lines
 
 
 def _value(line: Line) -> str:
-    rows = [f"`{_cell(f'{mark} {line.joined(texts)}'.strip())}`" for mark, texts in line.variants()]
-    return "<br>".join([*rows, *(_plain(reason) for reason in line.reasons)])
+    rows = [f"`{cell(f'{mark} {line.joined(texts)}'.strip())}`" for mark, texts in line.variants()]
+    return "<br>".join([*rows, *(plain(reason) for reason in (*line.reasons, *line.remarks))])
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     return text.replace("|", r"\|").replace("`", "'")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that Markdown must not take for markup."""
     return "".join(f"\\{c}" if c in r"\`*_[]<>#|" else c for c in text)

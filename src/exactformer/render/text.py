@@ -50,6 +50,7 @@ def _section(section: Section, trace: Trace, paint: Paint, width: int) -> list[s
             if reason not in told:  # a reason travels with the value; it is told once
                 told.add(reason)
                 lines.append(f"        {paint(reason, 'undefined')}")
+        lines += [f"        {paint(remark, 'dim')}" for remark in line.remarks]
     return [*lines, *_ending(section, trace, paint)]
 
 
@@ -71,13 +72,13 @@ def _line(line: Line, paint: Paint, width: int) -> list[str]:
         return [name + paint(formula, "dim") + padding + "  as above"]
     beside, below = " " * (_LABEL + _FORMULA + 4), " " * 8
     if all(len(beside) + 2 + len(line.joined(texts)) <= width for _, texts in line.variants()):
-        rows = [_row(line, *variant, width, paint)[0] for variant in line.variants()]
+        rows = [broken_row(line, *variant, width, paint)[0] for variant in line.variants()]
         return [name + paint(formula, "dim") + padding + rows[0], *(beside + row for row in rows[1:])]
-    rows = [piece for variant in line.variants() for piece in _row(line, *variant, width - len(below), paint)]
+    rows = [piece for variant in line.variants() for piece in broken_row(line, *variant, width - len(below), paint)]
     return [name + paint(formula, "dim") if formula else name.rstrip(), *(below + row for row in rows)]
 
 
-def _row(line: Line, mark: str, texts: list[str], width: int, paint: Paint) -> list[str]:
+def broken_row(line: Line, mark: str, texts: list[str], width: int, paint: Paint) -> list[str]:
     """The cells in their brackets, broken over lines where they are too many."""
     left, right = line.brackets
     kinds = ["dim"] * len(texts) if mark in ("=", "≈") else [cell.kind for cell in line.cells]

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from flint import arb
+
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers import Exact, Named, Number, Undecided, Undefined
+from exactformer.numbers.enclosure import ball_bounds, ball_digits
+from exactformer.numbers.nearness import nearly
 
 _LONGEST = 60  # characters of a closed form that stands in a line
 
 
 @dataclass(frozen=True)
 class Shown:
-    """status: exact, named, masked, undefined, float or token. `digits` and `written` are there for named numbers."""
+    """status: exact, named, ball, masked, undefined, float or token. `digits` and `written` are there for named numbers."""
 
     value: Any
     status: str
@@ -25,7 +29,8 @@ class Shown:
 
     @property
     def kind(self) -> str:
-        return "recovered" if self.recovered else self.status
+        """How it is drawn: a ball as plainly as a float."""
+        return "recovered" if self.recovered else "float" if self.status == "ball" else self.status
 
     @property
     def marked(self) -> str:
@@ -62,12 +67,12 @@ def show(value: Any, digits: int = 12) -> Shown:
         return Shown(value, "token", value or "none")
     if isinstance(value, Undefined):
         return Shown(value, "undefined", "undefined", why=value.why)
-    return _float(value)
+    return Shown(value, "ball", _ball(value, digits)) if isinstance(value, arb) else _float(value)
 
 
 def _named(value: Named, digits: int) -> Shown:
     try:
-        proved = value.digits(digits)
+        proved = nearly(value, digits)
     except Undecided as undecided:
         proved = f"({undecided})"
     text = _short(str(value))
@@ -77,6 +82,14 @@ def _named(value: Named, digits: int) -> Shown:
 def _short(text: str) -> str:
     """The text, or nothing where nobody would read it."""
     return text if len(text) <= _LONGEST and not text.startswith("≈") else ""
+
+
+def _ball(value: arb, digits: int) -> str:
+    """The digits that the ball proves, or its ends where it proves none."""
+    try:
+        return ball_digits(value, digits) or "[{}, {}]".format(*ball_bounds(value, 3))
+    except Undecided:
+        return str(value.str(digits))  # too small or too large to be written out
 
 
 def _float(value: Any) -> Shown:

@@ -49,9 +49,11 @@ def _difference(name: str, left: Step | None, right: Step | None) -> Difference:
 
 
 def _same(a: Any, b: Any) -> bool | None:
-    """Are two entries equal, proved? Undefined values are equal where both are undefined."""
+    """Are two entries equal, proved? Undefined values are equal where both are proved undefined."""
     if a is MASKED or b is MASKED or a is None or b is None or isinstance(a, str):
         return bool(a is b or a == b) if not (a is MASKED or b is MASKED) else a is b
+    if any(isinstance(x, Undefined) and x.undecided for x in (a, b)):
+        return None
     if isinstance(a, Undefined) or isinstance(b, Undefined):
         return isinstance(a, Undefined) and isinstance(b, Undefined)
     if not hasattr(a, "status"):

@@ -36,6 +36,7 @@ _OPERATIONS: dict[str, Description] = {
     "erase": Description("erase what may not be seen", "{0}, 0 where {hidden}", r"{0},\ 0\text{{ where }}{hidden_latex}"),
     "shift": Description("subtract each row's largest", "{0} - max({0})", r"{0}-\max({0})"),
     "softmax": Description("softmax of each row", "softmax({0})", r"\operatorname{{softmax}}({0})"),
+    "hardmax": Description("equal weights for the largest of each row", "hardmax({0})", r"\operatorname{{hardmax}}({0})"),
     "mix": Description("averages of the values, weighted", "{0} · {1}", r"{0}\cdot {1}"),
     "mean": Description("mean", "mean({0})", r"\operatorname{{mean}}({0})"),
     "center": Description("subtract the mean", "{0} - {1}", "{0}-{1}"),
@@ -63,7 +64,7 @@ def describe(op: str, reads: tuple[str, ...], config: Config) -> Description:
     'resid_pre + attn.out'
     """
     title, formula, latex = _OPERATIONS[op]
-    known = _known(op, config)
+    known = _known(op, reads, config)
     names = [_short(read) for read in reads]
     biased = op in ("linear", "unembed", "project", "merge") and len(names) > 2
     if biased:
@@ -82,6 +83,7 @@ _PARTS: dict[str, tuple[str, str]] = {
     "linear.x": ("{0} · {1}ᵀ", r"{0}\cdot {1}^{{\mathsf T}}"),
     "linear.W": ("{0}ᵀ · {1}", r"{0}^{{\mathsf T}}\cdot {1}"),
     "bias": ("{0}, summed over positions", r"\textstyle\sum_t {0}"),
+    "scale.invariant": ("0: a LayerNorm with ε = 0 follows, which ignores the scale", r"0"),
     "shift.invariant": ("0: a softmax ignores what is added to a whole row", r"0"),
     "scores.q": ("{0} · {1}", r"{0}\cdot {1}"),
     "scores.k": ("{0}ᵀ · {1}", r"{0}^{{\mathsf T}}\cdot {1}"),
@@ -107,19 +109,20 @@ def describe_parts(parts: Sequence[Part], config: Config) -> Description:
     """The formula of a gradient: the sum of what its readers hand back."""
     texts, latexes = [], []
     for part in parts:
-        known = _known(part.role, config)
+        known = _known(part.role, part.reads, config)
         formula, latex = _PARTS[part.role]
         texts.append(formula.format(*(_gradient_name(read, "∂", _short) for read in part.reads), **known))
         latexes.append(latex.format(*(_gradient_name(read, r"\partial ", _latex_short) for read in part.reads), **known))
     return Description("gradient", " + ".join(texts) or "0", "+".join(latexes) or "0")
 
 
-def _known(op: str, config: Config) -> dict[str, str]:
+def _known(op: str, reads: tuple[str, ...], config: Config) -> dict[str, str]:
     """What else stands in a formula: the mask, and the scale (put into words only where it is needed)."""
     hidden, hidden_latex = _HIDDEN[config.mask]
     known = {"hidden": hidden, "hidden_latex": hidden_latex}
     if op == "scale":
-        known |= {"scale": str(config.scale_factor), "scale_latex": config.scale_factor.latex}
+        scale = config.scale_at(reads[0].removeprefix("grad."))
+        known |= {"scale": str(scale), "scale_latex": scale.latex}
     return known
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from exactformer.model import Model, Weights, arithmetic
+from exactformer.model import Model, arithmetic
 from exactformer.model.backward import Part, backward
+from exactformer.model.changing import rebuilt_weights
 from exactformer.model.forward import InputError
 from exactformer.numbers import Exact, exact
 from exactformer.trace.formulas import describe_parts
@@ -98,22 +99,3 @@ def descend(gradient: Gradient, rate: Exact) -> Descent:
     again = run(model, trace.tokens, trace.arithmetic, trace.title)
     after, _ = ops.cross_entropy(again.logits, model.ids(gradient.targets))
     return Descent(model, gradient.loss, after)
-
-
-def rebuilt_weights(weights: Weights, values: dict[str, Any]) -> Weights:
-    """The same weights with other values, by name."""
-
-    def rebuilt(group: Any, prefix: str) -> Any:
-        changes: dict[str, Any] = {}
-        for field in group.__dataclass_fields__:
-            value = getattr(group, field)
-            if field == "blocks":
-                changes[field] = tuple(rebuilt(block, f"{prefix}blocks.{n}.") for n, block in enumerate(value))
-            elif hasattr(value, "__dataclass_fields__"):
-                changes[field] = rebuilt(value, f"{prefix}{field}.")
-            elif value is not None:
-                changes[field] = values[prefix + field]
-        return replace(group, **changes)
-
-    result: Weights = rebuilt(weights, "")
-    return result

@@ -25,6 +25,7 @@ class Step:
     reads: tuple[str, ...]
     values: Any  # numpy.ndarray: [T, …] or [heads, T, …]
     remarks: tuple[tuple[int, str], ...] = ()  # position and text
+    labels: tuple[tuple[str, ...], ...] = ()  # what the columns stand for, for each head, where they have names
 
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]

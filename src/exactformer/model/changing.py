@@ -1,0 +1,71 @@
+"""A model with some of its weights changed, as one writes it down: `blocks.0.attn.W_Q[0,4,3] = 1/2`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from exactformer.model.config import ConfigError
+from exactformer.model.forward import Model
+from exactformer.model.weights import Weights
+from exactformer.numbers import exact
+
+_CHANGE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\[([\d\s,]*)\]\s*=(.*)")
+
+
+def with_weights(model: Model, changes: Iterable[str]) -> Model:
+    """The model with single entries of weights changed.
+
+    >>> from exactformer.worksheets import load
+    >>> with_weights(load("capstone").model, ["W_E[0,1] = 1/2"]).weights.W_E[0]
+    array([exact('1'), exact('1/2')], dtype=object)
+    """
+    values = dict(model.weights.named())
+    copied: set[str] = set()
+    for change in changes:
+        name, place, number = _parsed(change, values)
+        if name not in copied:
+            values[name] = values[name].copy() if values[name].dtype == object else values[name].astype(object)
+            copied.add(name)
+        values[name][place] = number
+    return replace(model, weights=rebuilt_weights(model.weights, values))
+
+
+def _parsed(change: str, values: dict[str, Any]) -> tuple[str, tuple[int, ...], Any]:
+    match = _CHANGE.fullmatch(change)
+    if match is None:
+        raise ConfigError(change, "is not a change of a weight: write W_E[0,1] = 1/2")
+    name = match[1]
+    if name not in values:
+        raise ConfigError(name, f"is not a weight of the model ({', '.join(values)})")
+    place = tuple(int(number) for number in match[2].replace(",", " ").split())
+    shape = values[name].shape
+    if len(place) != len(shape) or any(i >= n for i, n in zip(place, shape, strict=True)):
+        raise ConfigError(
+            f"{name}[{match[2].strip()}]", f"is not an entry: {name} is {' × '.join(map(str, shape))}, counted from 0"
+        )
+    try:
+        return name, place, exact(match[3].strip())
+    except ValueError as error:
+        raise ConfigError(name, str(error)) from None
+
+
+def rebuilt_weights(weights: Weights, values: dict[str, Any]) -> Weights:
+    """The same weights with other values, by name."""
+
+    def rebuilt(group: Any, prefix: str) -> Any:
+        changes: dict[str, Any] = {}
+        for field in group.__dataclass_fields__:
+            value = getattr(group, field)
+            if field == "blocks":
+                changes[field] = tuple(rebuilt(block, f"{prefix}blocks.{n}.") for n, block in enumerate(value))
+            elif hasattr(value, "__dataclass_fields__"):
+                changes[field] = rebuilt(value, f"{prefix}{field}.")
+            elif value is not None:
+                changes[field] = values[prefix + field]
+        return replace(group, **changes)
+
+    result: Weights = rebuilt(weights, "")
+    return result

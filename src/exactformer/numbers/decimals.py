@@ -1,0 +1,72 @@
+"""Fractions written as decimals, in integers alone: to nearest, or outwards."""
+
+from __future__ import annotations
+
+from flint import fmpq
+
+
+def outwards(above: int, below: int, n: int, down: bool) -> str:
+    """above/below to n significant decimals, rounded down or up."""
+    if above == 0:
+        return "0"
+    whole, exponent, rest, _ = _scaled(abs(above), below, n)
+    if rest and down == (above < 0):
+        whole += 1
+    return _decimal(above < 0, whole, exponent, n)
+
+
+def nearest_decimal(above: int, below: int, n: int) -> str | None:
+    """above/below to n significant decimals, rounded to nearest; None on a tie."""
+    if above == 0:
+        return "0"
+    whole, exponent, rest, unit = _scaled(abs(above), below, n)
+    if 2 * rest == unit:
+        return None
+    return _decimal(above < 0, whole + (2 * rest > unit), exponent, n)
+
+
+def _scaled(above: int, below: int, n: int) -> tuple[int, int, int, int]:
+    """whole, exponent, rest, unit: above/below = (whole + rest/unit) · 10^(exponent + 1 - n), where `whole` has n digits."""
+    exponent = ((above.bit_length() - below.bit_length()) * 1233) >> 12  # of the first digit; log10(2) ≈ 1233/4096
+    while True:
+        shift = n - 1 - exponent
+        scaled, unit = (above * 10**shift, below) if shift >= 0 else (above, below * 10**-shift)
+        whole, rest = divmod(scaled, unit)
+        if whole < 10 ** (n - 1):
+            exponent -= 1
+        elif whole >= 10**n:
+            exponent += 1
+        else:
+            return whole, exponent, rest, unit
+
+
+def _decimal(negative: bool, whole: int, exponent: int, n: int) -> str:
+    if whole == 10**n:
+        whole, exponent = 10 ** (n - 1), exponent + 1
+    return ("-" if negative else "") + _positional(str(fmpq(whole)), exponent)
+
+
+def _positional(significant: str, exponent: int) -> str:
+    """Digits with their point put in; scientific where that would need many zeros."""
+    n = len(significant)
+    if -5 <= exponent < max(n, 7):
+        if exponent < 0:
+            return "0." + "0" * (-exponent - 1) + significant
+        if exponent + 1 >= n:
+            return significant + "0" * (exponent + 1 - n)
+        return significant[: exponent + 1] + "." + significant[exponent + 1 :]
+    head = significant[0] + ("." + significant[1:] if n > 1 else "")
+    return f"{head}e{exponent:+d}".replace("e+", "e")
+
+
+def fixed(above: int, below: int, decimals: int) -> str:
+    """above/below to a number of decimals after the point, to nearest, ties away from 0.
+
+    >>> fixed(2, 3, 3), fixed(-1, 2, 0), fixed(1, 1000, 2), fixed(-1, 1000, 2)
+    ('0.667', '-1', '0.00', '0.00')
+    """
+    whole, rest = divmod(abs(above) * 10**decimals, below)
+    whole += 2 * rest >= below
+    digits = str(fmpq(whole)).rjust(decimals + 1, "0")
+    text = digits if not decimals else f"{digits[:-decimals]}.{digits[-decimals:]}"
+    return f"-{text}" if above < 0 and whole else text

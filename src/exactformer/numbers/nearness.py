@@ -1,0 +1,31 @@
+"""What hides behind 1.00000: a number next to a simple one, and how far it is from it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from flint import fmpq
+
+from exactformer.numbers.enclosure import digits
+from exactformer.numbers.field import subtract
+from exactformer.numbers.number import Exact, Named
+
+_SIMPLE = 12  # the largest denominator of a number that others are next to
+
+
+def nearly(x: Named, n: int = 12) -> str:
+    """`x` to n digits; where those are the digits of a simple rational, that rational and the first digits of the difference.
+
+    >>> from exactformer.numbers import exp
+    >>> nearly(exp(100) / (exp(100) + 2)), nearly(exp(1) / (1 + exp(1)))
+    ('1 - 7.44e-44', '0.731058578630')
+    """
+    proved = digits(x, n)
+    value = Fraction(proved)
+    simple = value.limit_denominator(_SIMPLE)
+    if simple == 0 or abs(value - simple) >= abs(simple) * Fraction(1, 10 ** (n - 1)):
+        return proved
+    distance = digits(subtract(x, Exact(fmpq(simple.numerator, simple.denominator))), 3)
+    if distance == "0":
+        return proved
+    return f"{simple} - {distance[1:]}" if distance.startswith("-") else f"{simple} + {distance}"

@@ -1,0 +1,60 @@
+"""Whole matrices as tables with named rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from exactformer.circuits.matrices import Table
+from exactformer.model.exact_arithmetic import MASKED
+from exactformer.numbers import Exact, Named
+from exactformer.numbers.enclosure import fixed_decimals
+from exactformer.render.values import show
+from exactformer.trace import Trace
+
+_TOKEN_COLUMNS = ("scores", "scale", "mask", "shift", "erase", "softmax", "hardmax")
+
+
+def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table, columns aligned to the right."""
+    table = [["", *columns], *([name, *row] for name, row in zip(rows, cells, strict=True))]
+    widths = [max(len(row[n]) for row in table) for n in range(len(table[0]))]
+    return [
+        "  ".join(cell.rjust(w) if n else cell.ljust(w) for n, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        for row in table
+    ]
+
+
+def step(trace: Trace, name: str, decimals: int | None, digits: int = 12) -> str:
+    """One step as a whole: a table for each head, tokens naming the rows and, where they are positions, the columns."""
+    found = trace[name]
+    matrices = list(found.values) if found.by_head else [found.values]
+    lines = [f"{found.name} = {found.formula}"]
+    for head, matrix in enumerate(matrices):
+        lines += [f"head {head}"] if len(matrices) > 1 else []
+        cells = [[entry(value, decimals, digits) for value in row] for row in matrix]
+        lines += ["  " + line for line in grid(trace.tokens, _columns(trace, name, head, matrix.shape[1]), cells)]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(trace: Trace, name: str, head: int, width: int) -> Sequence[str]:
+    found = trace[name]
+    if name in ("logits", "probs"):
+        return trace.model.config.vocabulary
+    if found.op in _TOKEN_COLUMNS:
+        return trace.tokens
+    labels = found.labels[head] if found.labels else ()
+    return [*labels, *("" if labels else str(n) for n in range(len(labels), width))]
+
+
+def entry(value: Any, decimals: int | None, digits: int = 12) -> str:
+    """A number in a table: rounded to decimals, or in its shortest form."""
+    if decimals is None or value is MASKED or not isinstance(value, Exact | Named):
+        return f"{value:.{decimals}f}" if decimals is not None and isinstance(value, float) else show(value, digits).marked
+    return fixed_decimals(value, decimals)
+
+
+def circuit(table: Table, decimals: int | None) -> str:
+    """A circuit with its title and meaning."""
+    cells = [[entry(value, decimals) for value in row] for row in table.values]
+    return "\n".join([f"{table.title}: {table.meaning}", *("  " + line for line in grid(table.rows, table.columns, cells))]) + "\n"

@@ -1,0 +1,107 @@
+"""The report of a proof: statement, cases, verdict, margins, counterexamples as traces."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from textwrap import wrap
+from typing import Any
+
+from exactformer.numbers.decimals import outwards
+from exactformer.proofs.search import Strength
+from exactformer.proofs.theorem import Failure, Report
+from exactformer.render import json as as_json
+from exactformer.render import text as as_text
+from exactformer.render.tables import grid
+
+_TRACED = 1  # counterexamples whose whole trace is shown in text
+_WIDTH = 100
+
+
+def text(report: Report, worksheet: Any = None) -> str:
+    lines = [*wrap(f"Theorem: {report.statement}.", _WIDTH), "", *_told(report), ""]
+    lines += [f"  {line}" for line in _kinds(report)]
+    lines += ["", f"{report.verdict.upper()}: {_counted(report)}"]
+    for failure in report.failures:
+        lines.append(f"  {failure.verdict}: {_failed(failure)}")
+    for failure in report.failures[: _TRACED if worksheet is not None else 0]:
+        lines += ["", f"The trace of {' '.join(failure.tokens)}:", "", as_text.render(worksheet.trace(failure.tokens)).rstrip()]
+    return "\n".join(lines) + "\n"
+
+
+def _told(report: Report) -> list[str]:
+    groups = [" ".join(members) for members in report.classes if len(members) > 1]
+    alike = f" (interchangeable, proved: {'; '.join(groups)})" if groups else ""
+    resumed = f"; {report.resumed:,} of them by an earlier run" if report.resumed else ""
+    return [
+        f"{report.cases:,} cases computed, which stand for {report.sequences:,} sequences{alike}",
+        f"arithmetic {report.arithmetic}, {report.seconds:.1f} s{resumed}",
+    ]
+
+
+def _counted(report: Report) -> str:
+    return ", ".join(f"{number:,} sequences {verdict}" for verdict, number in report.counts.items())
+
+
+def _kinds(report: Report) -> list[str]:
+    rows = sorted(report.kinds.items())
+    cells = [[f"{kind.sequences:,}", _least(kind.margin), " ".join(kind.at)] for _, kind in rows]
+    return grid([name for name, _ in rows], ["sequences", "least lead", "at"], cells)
+
+
+def _least(margin: Fraction | None) -> str:
+    return "" if margin is None else outwards(margin.numerator, margin.denominator, 6, down=True)
+
+
+def _failed(failure: Failure) -> str:
+    said = f"says {failure.token}" if failure.token is not None else f"says nothing ({failure.why})"
+    tied = f" (tied with {', '.join(failure.ties)})" if failure.ties else ""
+    return f"after {' '.join(failure.tokens)} it {said}{tied}, where {' or '.join(failure.right) or 'a tie of all'} is demanded"
+
+
+def as_json_text(report: Report, worksheet: Any = None) -> str:
+    return json.dumps(document(report, worksheet), ensure_ascii=False, indent=1) + "\n"
+
+
+def document(report: Report, worksheet: Any = None) -> dict[str, Any]:
+    """The report for other programs, counterexamples with their traces."""
+    return {
+        "format": "exactformer theorem 1",
+        "statement": report.statement,
+        "verdict": report.verdict,
+        "arithmetic": report.arithmetic,
+        "cases": report.cases,
+        "sequences": report.sequences,
+        "interchangeable": [list(members) for members in report.classes if len(members) > 1],
+        "counts": report.counts,
+        "kinds": {
+            name: {"sequences": kind.sequences, "least_lead": _least(kind.margin) or None, "at": list(kind.at)}
+            for name, kind in report.kinds.items()
+        },
+        "failures": [_failure(failure, worksheet) for failure in report.failures],
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def _failure(failure: Failure, worksheet: Any) -> dict[str, Any]:
+    trace = None if worksheet is None else as_json.document(worksheet.trace(failure.tokens))
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in vars(failure).items()} | {"trace": trace}
+
+
+def strengths(found: list[Strength], worksheet: Any) -> str:
+    """A table of lengths, smallest strengths, and what goes wrong with one less."""
+    rows = [str(row.length) for row in found]
+    cells = [
+        [
+            "none" if row.strength is None else str(row.strength),
+            "" if row.report is None else f"{row.report.cases:,} for {row.report.sequences:,}",
+            "" if row.below is None or not row.strength else _failed(row.below),
+        ]
+        for row in found
+    ]
+    title = f"{worksheet.title}: the smallest integer strength at which the theorem holds, for sequences up to each length"
+    table = grid(rows, ["strength", "cases", "with one less"], cells)
+    return "\n".join([title, "", *("  " + line for line in table)]) + "\n"
+
+
+RENDERERS = {"text": text, "json": as_json_text}
