@@ -1,0 +1,134 @@
+"""A GPT-2-shaped model from its settings and its tensors. Its weights are views of the tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.safetensors import Tensor
+from exactformer.checkpoints.settings import Settings
+from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigError, MlpWeights, Model, NormWeights, Weights
+
+_BUFFER = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask, which older versions saved with the weights
+
+
+def gpt2(given: Settings, tensors: dict[str, Tensor], vocabulary: Sequence[str] | None = None) -> Model:
+    """The model. Without a vocabulary, tokens are called "0", "1", …; one that is too short is continued "[5]", "[6]", …"""
+    tree = _Tree(given, tensors)
+    width, heads = given.n_embd, given.n_head
+    embedding = tree.get("wte.weight", given.vocab_size, width)
+    positions = tree.get("wpe.weight", given.n_positions, width)
+    head = _head(tree, embedding)
+    blocks = tuple(_block(tree, f"h.{n}") for n in range(given.n_layer))
+    ln_final = tree.norm("ln_f")
+    tree.check_nothing_left()
+    try:
+        config = Config(
+            vocabulary=_names(given, vocabulary), dim=width, heads=heads, blocks=given.n_layer, norm="pre", final_norm=True,
+            epsilon=given.epsilon, mask="causal", scale="sqrt" if given.scale_attn_weights else "none",
+            scale_by_block=given.scale_attn_by_inverse_layer_idx, positions="table", length=given.n_positions, mlp=given.n_inner,
+            activation=given.activation, unembedding="none" if given.head == "none" else "tied" if head is None else "own",
+        )  # fmt: skip
+        return Model(config, Weights(W_E=embedding, W_pos=positions, blocks=blocks, ln_final=ln_final, W_U=head))
+    except ConfigError as error:
+        raise CheckpointError(given.path.parent, str(error)) from None
+
+
+class _Tree:
+    """The tensors without the prefix that some files have, each checked against the settings as it is taken."""
+
+    def __init__(self, given: Settings, tensors: dict[str, Tensor]) -> None:
+        self.given = given
+        prefix = "transformer." if "transformer.wte.weight" in tensors else ""
+        self.tensors = {name.removeprefix(prefix): tensor for name, tensor in tensors.items()}
+        if len(self.tensors) < len(tensors):
+            name = next(name for name in tensors if prefix + name in tensors)
+            raise tensors[name].error("is there twice, with and without the prefix 'transformer.'")
+        self.left = set(self.tensors)
+        self.transposed = self._transposed()
+
+    def get(self, name: str, *shape: int) -> Any:
+        if name not in self.tensors:
+            raise CheckpointError(self.given.path.parent, f"tensor {shown(name)}", "is missing")
+        tensor = self.tensors[name]
+        if tensor.shape != shape:
+            raise tensor.error(f"has the shape {_shape(tensor.shape)}, where {self.given.path.name} asks for {_shape(shape)}")
+        self.left.discard(name)
+        return tensor.array()
+
+    def matrix(self, name: str, rows: int, columns: int) -> Any:
+        """[rows, columns], whichever way it is stored: x W of the transformers library, or x Wᵀ of a linear layer."""
+        return self.get(name, columns, rows).T if self.transposed else self.get(name, rows, columns)
+
+    def bias(self, name: str, size: int) -> Any | None:
+        return self.get(name, size) if self.given.biases else None
+
+    def norm(self, name: str) -> NormWeights:
+        size = self.given.n_embd
+        w, b = self.get(f"{name}.weight", size), self.bias(f"{name}.bias", size)
+        return NormWeights(w=w, b=np.zeros(size, dtype=w.dtype) if b is None else b)
+
+    def _transposed(self) -> bool:
+        """The matrix for queries, keys and values is never square, so it shows which way all matrices are stored."""
+        width, name = self.given.n_embd, "h.0.attn.c_attn.weight"
+        return name in self.tensors and self.tensors[name].shape == (3 * width, width)
+
+    def check_nothing_left(self) -> None:
+        for name in sorted(self.left):
+            if not _BUFFER.fullmatch(name):
+                raise self.tensors[name].error(f"has no place in the model that {self.given.path.name} describes")
+
+
+def _block(tree: _Tree, name: str) -> BlockWeights:
+    width, heads, inner = tree.given.n_embd, tree.given.n_head, tree.given.n_inner
+    joint = tree.matrix(f"{name}.attn.c_attn.weight", width, 3 * width)  # queries, keys and values side by side
+    biases = tree.bias(f"{name}.attn.c_attn.bias", 3 * width)
+    thirds = {letter: slice(n * width, (n + 1) * width) for n, letter in enumerate("QKV")}
+    attention = {f"W_{letter}": joint[:, part].reshape(width, heads, -1).transpose(1, 0, 2) for letter, part in thirds.items()}
+    if biases is not None:
+        attention |= {f"b_{letter}": biases[part].reshape(heads, -1) for letter, part in thirds.items()}
+    return BlockWeights(
+        ln1=tree.norm(f"{name}.ln_1"),
+        attn=AttentionWeights(
+            **attention,
+            W_O=tree.matrix(f"{name}.attn.c_proj.weight", width, width).reshape(heads, -1, width),
+            b_O=tree.bias(f"{name}.attn.c_proj.bias", width),
+        ),
+        ln2=tree.norm(f"{name}.ln_2"),
+        mlp=MlpWeights(
+            W_in=tree.matrix(f"{name}.mlp.c_fc.weight", width, inner),
+            W_out=tree.matrix(f"{name}.mlp.c_proj.weight", inner, width),
+            b_in=tree.bias(f"{name}.mlp.c_fc.bias", inner),
+            b_out=tree.bias(f"{name}.mlp.c_proj.bias", width),
+        ),
+    )
+
+
+def _head(tree: _Tree, embedding: Any) -> Any | None:
+    """The unembedding [dim, vocabulary] where the model has one of its own."""
+    given, name = tree.given, "lm_head.weight"
+    if given.head == "none" or (given.head != "own" and name not in tree.tensors):
+        return None
+    head = tree.get(name, given.vocab_size, given.n_embd)
+    if given.head == "own" or not np.array_equal(head, embedding, equal_nan=True):
+        if given.head == "tied":
+            raise tree.tensors[name].error(f"differs from wte.weight, though {given.path.name} says that the two are tied")
+        return head.T
+    return None
+
+
+def _names(given: Settings, vocabulary: Sequence[str] | None) -> tuple[str, ...]:
+    size = given.vocab_size
+    if vocabulary is None:
+        return tuple(map(str, range(size)))
+    if len(vocabulary) > size:
+        raise given.error("vocab_size", f"is {size:,}, but the tokenizer has {len(vocabulary):,} tokens")
+    return (*vocabulary, *(f"[{n}]" for n in range(len(vocabulary), size)))
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape)) or "of a single number"

@@ -1,0 +1,85 @@
+"""From a folder to a model."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from exactformer.checkpoints.documents import read_document
+from exactformer.checkpoints.errors import CheckpointError
+from exactformer.checkpoints.gpt2 import gpt2
+from exactformer.checkpoints.safetensors import Tensor, read_shards, read_tensors
+from exactformer.checkpoints.settings import settings
+from exactformer.model import Model
+
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model from a folder. Its weights are views of the files, which must stay as they are while it is used."""
+
+    model: Model
+    name: str
+    folder: Path
+
+    def check_finite(self) -> None:
+        """Refuse a weight that is not a number, or infinite. This reads all weights, so opening does not do it."""
+        for name, values in self.model.weights.named():
+            if not np.isfinite(values).all():
+                raise CheckpointError(self.folder, name, "has an entry that is infinite or not a number")
+
+
+def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None) -> Checkpoint:
+    """The model in a folder with `config.json` and `model.safetensors`, or in shards, or with the safetensors file `path`.
+
+    `vocabulary` gives the tokens their names, as a tokenizer has them; without one they are called "0", "1", …
+
+    >>> open_checkpoint("no such folder")
+    Traceback (most recent call last):
+    exactformer.checkpoints.errors.CheckpointError: no such folder: there is no such folder
+    """
+    path = Path(path)
+    if path.is_dir():
+        folder, tensors = path, _tensors(path)
+    elif path.suffix in _PICKLES and path.exists():
+        raise _refused_pickle(path)
+    elif path.suffix == ".safetensors":
+        folder, tensors = path.parent, read_tensors(path)
+    else:
+        raise CheckpointError(path, "is not a model folder" if path.exists() else "there is no such folder")
+    config = folder / "config.json"
+    if not config.exists():
+        raise CheckpointError(folder, "has no config.json")
+    model = gpt2(settings(read_document(config), config), tensors, vocabulary)
+    return Checkpoint(model, folder.resolve().name, folder)
+
+
+def _tensors(folder: Path) -> dict[str, Tensor]:
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if whole.exists():
+        return read_tensors(whole)
+    if index.exists():
+        return read_shards(index)
+    pickles = sorted(file for file in folder.iterdir() if file.suffix in _PICKLES)
+    if pickles:
+        raise _refused_pickle(pickles[0])
+    raise CheckpointError(folder, "has no model.safetensors")
+
+
+def _refused_pickle(path: Path) -> CheckpointError:
+    """With the command that converts it: `weights_only` loads tensors and runs no code; tied tensors are saved twice."""
+    target = path.with_name("model.safetensors")
+    program = (
+        "import torch, safetensors.torch; "
+        f"d = torch.load({str(path)!r}, map_location='cpu', weights_only=True); "
+        "d = {k: v.clone().contiguous() for k, v in d.get('model', d).items()}; "
+        f"safetensors.torch.save_file(d, {str(target)!r})"
+    )
+    return CheckpointError(
+        path, f"is a pickle, which may run code when it is read; convert it with: python -c {shlex.quote(program)}"
+    )
