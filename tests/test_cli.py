@@ -167,6 +167,25 @@ def test_a_mistake_side_by_side() -> None:
     assert "grad.blocks.0.attn.q" in done.stdout
 
 
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+@pytest.mark.parametrize(
+    ("args", "first"),
+    [(["length4", "--break", "no-scale"], "scores"), (["capstone", "--break", "no-norm", "--target", "a a"], "mlp.pre")],
+)
+def test_a_mistake_in_every_format(form: str, args: list[str], first: str, tmp_path: Path) -> None:
+    shown = run("trace", *args, "--format", form, "--digits", "6")
+    target = tmp_path / "broken.out"
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert first in shown.stdout
+    assert run("trace", *args, "--format", form, "--digits", "6", "-o", str(target)).stdout == ""
+    assert target.read_text(encoding="utf-8") == shown.stdout
+    if form == "json":
+        document = json.loads(shown.stdout)
+        assert document["format"] == "exactformer comparison 1"
+        assert document["pass"]["first"].endswith(first)
+        assert document["gradient"]["first"].startswith("grad.")
+
+
 def test_the_budget_of_the_lesson() -> None:
     assert "268,435,456" in run("budget", "length4", "--lengths", "2048", "--head-dim", "64").stdout
 
@@ -183,10 +202,76 @@ def test_the_budget_of_the_lesson() -> None:
         (["trace", "capstone", "--break", "no-scale"], "no-scale does not apply"),
         (["budget", "length4", "--lengths", "four"], "--lengths"),
         (["prove", "length4", "--schedule", "magic"], "magic"),
+        (["grad", "capstone", "--target", "a a", "--upstream", "0 0; 1 1"], "--upstream: the model has logits"),
+        (["grad", "capstone", "--upstream", "0 0; 1 1"], "--upstream: the model has logits"),
+        (["grad", "length4", "--step", "1/10"], "--step: the model has no loss"),
+        (["grad", "capstone", "--target", "a a", "--step", "1/10", "--format", "json"], "--step: goes with --format text"),
+        (["grad", "length4", "--arithmetic", "float64", "--digits", "12"], "--digits: numbers of float64"),
+        (["trace", "capstone", "--target", "a a"], "--target: goes with --break"),
+        (["trace", "capstone", "--target", ""], "--target: goes with --break"),
+        (["trace", "length4", "--break", "no-scale", "--target", "I I I I"], "the model has no logits"),
+        (["trace", "length4", "--break", "no-scale", "--format", "latex"], "--format latex: a comparison is written as text"),
+        (["trace", "length4", "--break", "no-scale", "--format", "html"], "--format html: a comparison is written as text"),
+        (["trace", "length4", "--break", "no-scale", "--stop-at-named"], "--stop-at-named: does not go with --break"),
+        (["trace", "--arithmetic", "float32", "--stop-at-named"], "--stop-at-named: no number of float32 is named"),
+        (["trace", "--arithmetic", "float32", "--digits", "20"], "--digits: numbers of float32"),
+        (["prove", "length4", "--schedule", "kv-cache", "--tile", "2"], "--tile: goes with --schedule flash"),
+        (["prove", "length4", "--schedule", "kv-cache", "--forget-rescaling"], "--forget-rescaling: goes with --schedule flash"),
     ],
 )
 def test_bad_usage_of_the_lesson(args: list[str], problem: str) -> None:
     done = run(*args)
-    assert done.returncode == 2
+    assert (done.returncode, done.stdout) == (2, "")
     assert problem in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["trace", "grad"])
+def test_a_worksheet_is_not_overwritten(command: str, tmp_path: Path) -> None:
+    sheet = tmp_path / "mine.toml"
+    sheet.write_text(run("examples", "length4").stdout, encoding="utf-8")
+    done = run(command, str(sheet), "-o", str(sheet))
+    assert (done.returncode, done.stderr) == (2, f"exactformer: {sheet}: is the worksheet itself; write to another file\n")
+    assert sheet.read_text(encoding="utf-8") == run("examples", "length4").stdout
+
+
+def test_gradients_are_broken_at_the_same_width_as_a_trace() -> None:
+    lines = run("grad", "capstone", "--target", "a a", "--digits", "100").stdout.splitlines()
+    assert max(len(line) for line in lines if ", " in line.strip()) <= 120
+    assert any(line.endswith(",") for line in lines)
+
+
+CLAIM = '[[claims]]\noperation = "exp"\nof = [1]\nvalues = ["{}"]\n'
+
+
+def checked(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """A right file, one that is no worksheet, one that is not there, and a wrong one."""
+    for name, text in (("right", CLAIM.format("2.72")), ("broken", "[["), ("wrong", CLAIM.format("2.8"))):
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    return run("check", "right.toml", "broken.toml", "absent.toml", "wrong.toml", *args, cwd=folder)
+
+
+def test_check_says_what_is_bad_input_on_standard_error(tmp_path: Path) -> None:
+    done = checked(tmp_path)
+    assert done.returncode == 2
+    assert done.stdout.splitlines() == [
+        "right.toml: 1 number: 1 right",
+        "wrong.toml:4: exp[0]: 2.8 is last digit off: 2.7 (2.718); a slip of its own",
+        "wrong.toml: 1 number: 1 last digit off; 1 slip of its own; first wrong: exp[0], line 4",
+        "4 files, 2 numbers: 1 fine, 3 not",
+    ]
+    broken, absent = done.stderr.splitlines()
+    assert broken.startswith("exactformer: broken.toml: is not TOML")
+    assert absent.startswith("exactformer: absent.toml: there is no such file")
+
+
+def test_check_as_json_says_all_in_its_document(tmp_path: Path) -> None:
+    done = checked(tmp_path, "--format", "json")
+    assert (done.returncode, done.stderr) == (2, "")
+    assert [file["status"] for file in json.loads(done.stdout)["files"]] == [0, 2, 2, 1]
+
+
+def test_check_fixes_good_files_beside_bad_ones(tmp_path: Path) -> None:
+    assert checked(tmp_path, "--fix").returncode == 2
+    assert (tmp_path / "wrong.toml").read_text(encoding="utf-8") == CLAIM.format("2.7")
+    assert (tmp_path / "broken.toml").read_text(encoding="utf-8") == "[["

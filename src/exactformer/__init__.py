@@ -21,6 +21,8 @@ _PLACES = {
         "AttentionWeights", "BlockWeights", "Config", "ConfigError", "InputError", "MlpWeights", "Model", "NormWeights", "Weights",
     ],
     "trace": ["Descent", "Gradient", "Output", "Step", "Trace", "descend", "gradient", "run"],
+    "circuits": ["Circuit", "CircuitError", "Head"],
+    "proofs": ["Demand", "Lookup", "Report", "Sequences", "Sorted", "prove"],
     "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _PLACES.items() for name in names}

@@ -18,3 +18,11 @@ def write_whole(path: Path, text: str, mode: int) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def cache_folder(name: str) -> Path:
+    """A folder of the user's cache, made where it is not there."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(home) / "exactformer" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -6,13 +6,18 @@ import os
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from exactformer.circuits import Circuit
+from exactformer.circuits.story import told
 from exactformer.model import Model
+from exactformer.model.config import Mask
+from exactformer.proofs.rules import Lookup
 from exactformer.trace import Trace, run
+from exactformer.worksheets.circuit import read_circuit, read_rule
 from exactformer.worksheets.reader import Decimal, Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
@@ -28,6 +33,8 @@ class Worksheet:
     tokens: tuple[str, ...]
     title: str
     about: str
+    circuit: Circuit | None = None  # where the model is given by heads in words
+    rule: Lookup | None = None  # what its theorem demands
 
     def __repr__(self) -> str:
         return f"<worksheet {self.title!r}: {' '.join(self.tokens)!r}>"
@@ -40,7 +47,23 @@ class Worksheet:
         progress: Callable[[str], None] = lambda step: None,
     ) -> Trace:
         given = self.tokens if tokens is None else tokens
-        return run(self.model, given, arithmetic, self.title, stop_at_named, progress)
+        trace = run(self.model, given, arithmetic, self.title, stop_at_named, progress)
+        return trace if self.circuit is None else told(trace, self.circuit)
+
+    def changed(
+        self, *, strength: Any = None, length: int | None = None, mask: Mask | None = None, hard: bool = False
+    ) -> Worksheet:
+        """The same with another mask or with hard attention; a circuit also with other strengths, or for longer inputs."""
+        circuit, config = self.circuit, self.model.config
+        if circuit is None:
+            if strength is not None or length is not None:
+                raise WorksheetError(f"{self.title or 'the worksheet'}: has no circuit, whose strength or length could be changed")
+            return replace(
+                self, model=replace(self.model, config=replace(config, mask=mask or config.mask, hard=hard or config.hard))
+            )
+        circuit = circuit if strength is None else circuit.stronger(strength)
+        circuit = replace(circuit, length=length or circuit.length, mask=mask or circuit.mask, hard=hard or circuit.hard)
+        return replace(self, circuit=circuit, model=circuit.build(), rule=self.rule and replace(self.rule, mask=circuit.mask))
 
 
 def load(source: str | os.PathLike[str]) -> Worksheet:
@@ -88,12 +111,14 @@ def read(raw: dict[str, Any], name: str) -> Worksheet:
     """The worksheet that a TOML document is; its claims are for `exactformer check`."""
     table = Table(raw, name)
     table.take("claims", None)
-    model = read_model(table)
+    circuit = read_circuit(table) if "circuit" in raw else None
+    rule = None if circuit is None else read_rule(table, circuit)
+    model = read_model(table) if circuit is None else circuit.build()
     given = table.table("input")
     tokens = _tokens(given)
     given.finish()
-    worksheet = Worksheet(model, tokens, table.text("title", ""), table.text("about", ""))
-    table.finish()
+    worksheet = Worksheet(model, tokens, table.text("title", ""), table.text("about", ""), circuit, rule)
+    table.finish(model="weights, not with a circuit", weights="a model, not with a circuit", theorem="a circuit")
     return worksheet
 
 

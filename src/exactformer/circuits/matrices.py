@@ -1,0 +1,99 @@
+"""The QK and OV circuits of any head, in token space or between positions: exact matrices to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from exactformer.model import Model, arithmetic
+from exactformer.numbers.arrays import Array, matmul
+
+
+@dataclass(frozen=True)
+class Table:
+    """A matrix with the names of its rows and columns, and what it says."""
+
+    title: str
+    meaning: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: Array
+
+    @property
+    def is_zero(self) -> bool:
+        return all(value == 0 for value in self.values.flat)
+
+
+def qk(model: Model, block: int, head: int, query: Array | None = None, key: Array | None = None) -> Array:
+    """query W_Q W_Kᵀ keyᵀ, times the scale: what a query row scores with a key row. By default both are token embeddings.
+
+    Biases and norms are left out: it is the circuit of the weights.
+    """
+    weights = model.weights.blocks[block].attn
+    tokens = _loaded(model.weights.W_E)
+    queries = matmul(tokens if query is None else query, _loaded(weights.W_Q[head]))
+    keys = matmul(tokens if key is None else key, _loaded(weights.W_K[head]))
+    scale = model.config.scale_at(f"blocks.{block}.attn.scores")
+    return _scaled(matmul(queries, keys.T), scale)
+
+
+def ov(model: Model, block: int, head: int, value: Array | None = None) -> Array:
+    """value W_V W_O W_U: what attending to a row adds to the logits. By default rows are token embeddings."""
+    if model.config.unembedding == "none":
+        raise ValueError("the model has no unembedding: its OV circuit does not reach tokens")
+    out = np.transpose(_loaded(model.weights.W_E)) if model.weights.W_U is None else _loaded(model.weights.W_U)
+    return matmul(written(model, block, head, value), out)
+
+
+def written(model: Model, block: int, head: int, value: Array | None = None) -> Array:
+    """value W_V W_O: what attending to a row writes into the stream."""
+    weights = model.weights.blocks[block].attn
+    rows = _loaded(model.weights.W_E) if value is None else value
+    return matmul(matmul(rows, _loaded(weights.W_V[head])), _loaded(weights.W_O[head]))
+
+
+def circuits(model: Model, block: int, head: int, directions: tuple[str, ...] | None = None) -> Iterator[Table]:
+    """The circuits of a head: tokens with tokens, positions with positions, and tokens that heads of earlier blocks brought.
+
+    What is 0 everywhere is left out, but for tokens with tokens. `directions` names the dimensions of the stream.
+    """
+    tokens, name = model.config.vocabulary, f"block {block}, head {head}"
+    direct = ("token", _loaded(model.weights.W_E))
+    brought = [
+        (f"token brought by block {n}, head {h}", written(model, n, h)) for n in range(block) for h in range(model.config.heads)
+    ]
+    for (query, query_rows), (key, key_rows) in product([direct, *brought], repeat=2):
+        scores = qk(model, block, head, query_rows, key_rows)
+        table = Table(f"{name}: QK", f"what the query's {query} scores with the key's {key}", tokens, tokens, scores)
+        if not table.is_zero or query == key == "token":
+            yield table
+    if model.weights.W_pos is not None:
+        rows = _loaded(model.weights.W_pos)
+        places = tuple(map(str, range(len(rows))))
+        scores = qk(model, block, head, rows, rows)
+        table = Table(f"{name}: QK", "what the query's position scores with the key's position", places, places, scores)
+        if not table.is_zero:
+            yield table
+    if model.config.unembedding != "none":
+        yield Table(f"{name}: OV", "what attending to a token adds to the logits", tokens, tokens, ov(model, block, head))
+    yield _stream_table(name, written(model, block, head), tokens, directions)
+
+
+def _stream_table(name: str, rows: Array, tokens: tuple[str, ...], directions: tuple[str, ...] | None) -> Table:
+    """What a head writes into the stream: the dimensions that it does not touch are left out."""
+    touched = [d for d in range(rows.shape[1]) if any(value != 0 for value in rows[:, d])]
+    names = tuple(directions[d] if directions else str(d) for d in touched)
+    return Table(f"{name}: OV", "what attending to a token writes into the stream", tokens, names, rows[:, touched])
+
+
+def _loaded(weights: Any) -> Array:
+    loaded: Array = arithmetic("exact").load(weights)
+    return loaded
+
+
+def _scaled(values: Array, factor: Any) -> Array:
+    return values if factor == 1 else values * factor

@@ -1,0 +1,58 @@
+"""The command line. Exit status: 0 done and proved, 1 a claim is wrong, 2 bad usage or bad input, 3 undecided."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from exactformer.cli import budget, check, circuits, examples, grad, prove, trace
+from exactformer.cli.common import BAD_INPUT, DONE, UNDECIDED
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="exactformer")
+@click.pass_context
+def commands(context: click.Context) -> None:
+    """Transformers computed without rounding: every number exact, or named with proved digits."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for module in (trace, grad, prove, circuits, budget, check, examples):
+    commands.add_command(module.command)
+
+
+def main() -> None:
+    """Run a command; whatever is wrong with its input becomes one line and status 2."""
+    try:
+        commands.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        fail("interrupted", 130)
+    except click.ClickException as error:
+        fail(" ".join(error.format_message().split()), BAD_INPUT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing more to say
+        sys.exit(DONE)
+    except OSError as error:
+        fail(f"{error.filename or 'output'}: {error.strerror}", BAD_INPUT)
+    except Exception as error:
+        from exactformer.model import ConfigError, InputError
+        from exactformer.numbers import Undecided
+        from exactformer.worksheets import WorksheetError
+
+        if isinstance(error, Undecided):
+            fail(str(error), UNDECIDED)
+        from exactformer.circuits import CircuitError
+        from exactformer.proofs.chunks import RunError
+        from exactformer.proofs.journal import JournalError
+
+        if isinstance(error, ConfigError | InputError | WorksheetError | CircuitError | RunError | JournalError):
+            fail(str(error), BAD_INPUT)
+        raise
+
+
+def fail(problem: str, status: int) -> None:
+    click.echo(f"exactformer: {problem}", err=True)
+    sys.exit(status)

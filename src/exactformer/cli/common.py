@@ -1,0 +1,129 @@
+"""What commands share: options, statuses, and how text gets out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from exactformer.files import write_whole
+
+FORMATS = ("text", "markdown", "latex", "json", "html")
+ARITHMETICS = ("exact", "arb", "float64", "float32")
+DONE, REFUTED, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
+_MOST_DIGITS = 1000
+
+
+def tokens_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--tokens", metavar="TEXT", help='Input tokens, e.g. "a b". Default: those of the worksheet.')(function)
+
+
+def digits_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    kind = click.IntRange(1, _MOST_DIGITS)
+    return click.option("--digits", type=kind, default=12, show_default=True, help="Proved digits of named numbers.")(function)
+
+
+def arithmetic_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--arithmetic", type=click.Choice(ARITHMETICS), default="exact", show_default=True)(function)
+
+
+def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    kind = click.Path(path_type=Path)
+    return click.option("-o", "--output", type=kind, help="Write to a file, whole or not at all.")(function)
+
+
+def change_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that change the model before it runs."""
+    for option in (
+        click.option(
+            "--set", "changes", metavar="WEIGHT=NUMBER", multiple=True, help='Change a weight: "W_E[0,1]=1/2"; repeatable.'
+        ),
+        click.option("--hard", is_flag=True, help="Heads look at the largest scores alone: the limit of infinite strength."),
+        click.option("--mask", type=click.Choice(("causal", "strict", "none")), help="Another mask."),
+    ):
+        function = option(function)
+    return function
+
+
+def upstream(text: str | None, forward: Any) -> Any:
+    """A matrix from "a b; c d"; by default ones at the last position."""
+    from exactformer.numbers import array, exact
+
+    shape = forward.steps[-1].values.shape
+    if text is None:
+        return array([[int(i == shape[0] - 1)] * shape[1] for i in range(shape[0])])
+    rows = [[number("--upstream", entry, exact) for entry in row.split()] for row in text.split(";")]
+    if len({len(row) for row in rows}) != 1:
+        raise click.ClickException("--upstream: its rows differ in length")
+    return array(rows)
+
+
+def number(option: str, text: str, exact: Any) -> Any:
+    try:
+        return exact(text)
+    except ValueError as error:
+        raise click.ClickException(f"{option}: {error}") from None
+
+
+def opened(
+    source: str, changes: tuple[str, ...] = (), hard: bool = False, mask: Any = None, strength: str | None = None,
+    length: int | None = None,
+) -> Any:  # fmt: skip
+    """The worksheet of a source, with the changes that options ask for."""
+    from exactformer.model.changing import with_weights
+    from exactformer.numbers import exact
+    from exactformer.worksheets import load
+
+    worksheet = load(source)
+    if hard or mask is not None or strength is not None or length is not None:
+        strong = None if strength is None else number("--strength", strength, exact)
+        worksheet = worksheet.changed(strength=strong, length=length, mask=mask, hard=hard)
+    return replace(worksheet, model=with_weights(worksheet.model, changes)) if changes else worksheet
+
+
+def refuse(wrong: bool, problem: str) -> None:
+    """An option that would have no effect is refused: silence would mislead."""
+    if wrong:
+        raise click.ClickException(problem)
+
+
+def given(option: str) -> bool:
+    """Did the user write this option, or is it there by default?"""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
+def digits_of_named_numbers(arithmetic: str) -> None:
+    refuse(
+        arithmetic != "exact" and given("digits"),
+        f"--digits: numbers of {arithmetic} have the digits that they have; it goes with --arithmetic exact",
+    )
+
+
+def keep_the_source(source: str, output: Path | None) -> None:
+    if output is not None and output.exists() and Path(source).exists() and output.samefile(source):
+        raise click.ClickException(f"{output}: is the worksheet itself; write to another file")
+
+
+def width(to_terminal: bool) -> int:
+    return max(80, os.get_terminal_size().columns) if to_terminal and sys.stdout.isatty() else 120
+
+
+def colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def emit(text: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    if output.is_dir() or not output.parent.is_dir():
+        raise click.ClickException(f"{output}: {'is a folder' if output.is_dir() else 'there is no such folder to write to'}")
+    umask = os.umask(0)
+    os.umask(umask)
+    write_whole(output, text, 0o666 & ~umask)

@@ -1,0 +1,71 @@
+"""exactformer grad: the backward pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from exactformer.cli.common import (
+    FORMATS,
+    change_options,
+    colour,
+    digits_of_named_numbers,
+    digits_option,
+    emit,
+    keep_the_source,
+    number,
+    opened,
+    output_option,
+    refuse,
+    tokens_option,
+    upstream,
+    width,
+)
+from exactformer.progress import Progress
+
+
+@click.command("grad")
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET]", default="capstone")
+@tokens_option
+@change_options
+@click.option("--target", metavar="TEXT", help="The token wanted at each position: the loss is their mean cross-entropy.")
+@click.option(
+    "--upstream", "rows", metavar="ROWS", help='∂L/∂ of the last step, e.g. "0 0; 1 1/2". Default: ones at the last position.'
+)
+@click.option("--step", "rate", metavar="NUMBER", help="Take one step of gradient descent, e.g. 1/10.")
+@digits_option
+@click.option("--arithmetic", type=click.Choice(("exact", "float64", "float32")), default="exact", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMATS[:4]), default="text", show_default=True)
+@output_option
+def command(
+    source: str, tokens: str | None, changes: tuple[str, ...], hard: bool, mask: str | None, target: str | None,
+    rows: str | None, rate: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
+) -> None:  # fmt: skip
+    """Trace the backward pass: the gradient of every step and weight. Models with logits need --target."""
+    from exactformer.numbers import exact
+    from exactformer.render import gradients, text
+    from exactformer.trace import descend, gradient
+
+    keep_the_source(source, output)
+    step = None if rate is None else number("--step", rate, exact)
+    refuse(rate is not None and form != "text", "--step: goes with --format text")
+    digits_of_named_numbers(arithmetic)
+    with Progress() as progress:
+        worksheet = opened(source, changes, hard, mask)
+        has_logits = worksheet.model.config.unembedding != "none"
+        refuse(
+            rows is not None and has_logits,
+            "--upstream: the model has logits, so the gradient starts at the loss of the tokens wanted: give --target",
+        )
+        refuse(rate is not None and not has_logits, "--step: the model has no loss to take a step against")
+        forward = worksheet.trace(tokens, arithmetic, progress=progress)
+        result = gradient(forward, target, None if has_logits else upstream(rows, forward), progress)
+        columns = width(to_terminal=output is None)
+        if form == "text":
+            shown = gradients.text(result, digits, text.coloured if output is None and colour() else text.plain, columns)
+        else:
+            shown = gradients.RENDERERS[form](result, digits)
+        if step is not None:
+            shown += "\n" + "\n".join(gradients.descent_lines(descend(result, step), str(step), digits, columns)) + "\n"
+    emit(shown, output)

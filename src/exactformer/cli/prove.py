@@ -1,0 +1,137 @@
+"""exactformer prove: theorems over all inputs, and schedules that compute the same."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from exactformer.cli.common import (
+    DONE,
+    REFUTED,
+    UNDECIDED,
+    arithmetic_option,
+    change_options,
+    digits_option,
+    emit,
+    given,
+    keep_the_source,
+    opened,
+    output_option,
+    refuse,
+    tokens_option,
+)
+from exactformer.progress import Progress
+
+SEARCH = "search"
+_OF_SCHEDULES = ("tile", "forget_rescaling", "tokens", "digits")
+_OF_THEOREMS = ("length", "strength", "journal", "workers", "cluster", "form", "arithmetic", "changes", "hard", "mask")
+
+
+@click.command("prove")
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET]")
+@click.option("--length", type=click.IntRange(1, 64), help="The theorem of a circuit, for every sequence up to this length.")
+@click.option("--strength", metavar="NUMBER|search", help="Of every head; or search for the smallest integer that will do.")
+@click.option("--journal", type=click.Path(path_type=Path), help="Keep finished cases in this file, also when all are done.")
+@click.option("--workers", type=click.IntRange(1), help="Processes. Default: one for each core.")
+@click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, e.g. tcp://host:8786, instead of this machine.")
+@click.option("--schedule", type=click.Choice(("flash", "kv-cache")), help="Instead: an order of computation to prove equal.")
+@click.option("--tile", type=click.IntRange(1), default=2, show_default=True, help="Keys in a tile of flash attention.")
+@click.option("--forget-rescaling", is_flag=True, help="Make the classic mistake of flash attention: it must be refuted.")
+@tokens_option
+@change_options
+@digits_option
+@arithmetic_option
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@output_option
+def command(
+    source: str, length: int | None, strength: str | None, journal: Path | None, workers: int | None, cluster: str | None,
+    schedule: str | None, tile: int, forget_rescaling: bool, tokens: str | None, changes: tuple[str, ...], hard: bool,
+    mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
+) -> None:  # fmt: skip
+    """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
+    keep_the_source(source, output)
+    refuse(
+        schedule is None and length is None,
+        "--length: is missing: up to which length is the theorem to be proved? (or: --schedule)",
+    )
+    for option in _OF_THEOREMS if schedule is not None else _OF_SCHEDULES:
+        name = {"form": "format", "changes": "set"}.get(option, option).replace("_", "-")
+        refuse(given(option), f"--{name}: does not go with {'--schedule' if schedule is not None else '--length'}")
+    if schedule is not None:
+        _schedule(source, schedule, tile, forget_rescaling, tokens, digits, output)
+        return
+    assert length is not None
+    searching = strength == SEARCH
+    worksheet = opened(source, (), hard, mask, None if searching else strength, None)
+    refuse(
+        worksheet.circuit is None,
+        f"{source}: has no circuit, so there is no rule to prove (docs/circuits.md tells how to write one)",
+    )
+    worksheet = opened(source, changes, hard, mask, None if searching else strength, max(length, worksheet.circuit.length))
+    refuse(searching and bool(changes or hard or journal), "--strength search: does not go with --set, --hard or --journal")
+    refuse(arithmetic.startswith("float"), f"--arithmetic {arithmetic}: floats prove nothing; it goes with exact or arb")
+    if searching:
+        _search(worksheet, length, arithmetic, workers, cluster, output)
+    else:
+        _theorem(worksheet, length, arithmetic, journal, workers, cluster, form, output)
+
+
+def _theorem(
+    worksheet: Any, length: int, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
+    output: Path | None,
+) -> None:  # fmt: skip
+    from exactformer.circuits import interchangeable
+    from exactformer.files import cache_folder
+    from exactformer.proofs import Sequences, prove
+    from exactformer.proofs.theorem import case_fingerprint
+    from exactformer.render import theorems
+
+    model, domain = worksheet.model, Sequences(worksheet.model.config.vocabulary, length)
+    classes = interchangeable(model, worksheet.circuit)
+    kept = journal or cache_folder("proofs") / f"{case_fingerprint(model, domain, classes, 1, arithmetic)[:32]}.journal"
+    with Progress() as progress:
+        try:
+            report = prove(
+                model, domain, worksheet.rule, classes=classes, arithmetic_name=arithmetic, journal=kept, workers=workers,
+                cluster=cluster, progress=progress.cases,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            progress.clear()
+            click.echo(f"exactformer: interrupted after {progress.told}; the same command goes on from there", err=True)
+            sys.exit(130)
+    if journal is None:
+        kept.unlink(missing_ok=True)
+    emit(theorems.RENDERERS[form](report, worksheet), output)
+    sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
+
+
+def _search(worksheet: Any, length: int, arithmetic: str, workers: int | None, cluster: str | None, output: Path | None) -> None:
+    from exactformer.proofs.search import smallest_strengths
+    from exactformer.render import theorems
+
+    with Progress() as progress:
+        found = list(smallest_strengths(worksheet.circuit, worksheet.rule, length, arithmetic, workers, cluster, progress))
+    emit(theorems.strengths(found, worksheet), output)
+    sys.exit(DONE if found[-1].strength is not None else UNDECIDED)
+
+
+def _schedule(
+    source: str, schedule: str, tile: int, forget_rescaling: bool, tokens: str | None, digits: int, output: Path | None
+) -> None:
+    from exactformer.render import schedules as rendering
+    from exactformer.trace.schedules import flash, kv_cache
+
+    for option in ("tile", "forget_rescaling"):
+        refuse(
+            given(option) and schedule != "flash", f"--{option.replace('_', '-')}: goes with --schedule flash, not with {schedule}"
+        )
+    with Progress() as progress:
+        trace = opened(source).trace(tokens, progress=progress)
+        if schedule == "kv-cache" and trace.model.config.mask == "none":
+            raise click.ClickException("--schedule kv-cache: without a mask, earlier positions read later ones")
+        result = flash(trace, tile, not forget_rescaling) if schedule == "flash" else kv_cache(trace)
+    emit(rendering.render(result, digits), output)
+    sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[result.verdict])

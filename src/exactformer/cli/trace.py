@@ -1,0 +1,106 @@
+"""exactformer trace: a forward pass, line by line."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from exactformer.cli.common import (
+    FORMATS,
+    UNDECIDED,
+    arithmetic_option,
+    change_options,
+    colour,
+    digits_of_named_numbers,
+    digits_option,
+    emit,
+    keep_the_source,
+    opened,
+    output_option,
+    refuse,
+    tokens_option,
+    upstream,
+    width,
+)
+from exactformer.progress import Progress
+
+
+@click.command("trace")
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET]", default="capstone")
+@tokens_option
+@change_options
+@click.option("--strength", metavar="NUMBER", help="Of every head of a circuit: another number.")
+@click.option("--step", "steps", metavar="NAME", multiple=True, help="Show this step alone, as a whole table; repeatable.")
+@click.option("--decimals", type=click.IntRange(0, 1000), help="With --step: numbers rounded to so many decimals, proved.")
+@click.option("--stable", is_flag=True, help="Subtract each row's largest score before the softmax, as a step of its own.")
+@click.option("--break", "mistakes", metavar="MISTAKE", multiple=True, help="Make a mistake on purpose and compare; repeatable.")
+@click.option("--target", metavar="TEXT", help="With --break: the tokens wanted, to compare the gradients too.")
+@click.option("--stop-at-named", is_flag=True, help="End each position at its first named step.")
+@digits_option
+@arithmetic_option
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@output_option
+def command(
+    source: str, tokens: str | None, changes: tuple[str, ...], hard: bool, mask: str | None, strength: str | None,
+    steps: tuple[str, ...], decimals: int | None, stable: bool, mistakes: tuple[str, ...], target: str | None, stop_at_named: bool,
+    digits: int, arithmetic: str, form: str, output: Path | None,
+) -> None:  # fmt: skip
+    """Trace a forward pass line by line: a built-in example (the capstone alone) or your own worksheet."""
+    from exactformer.render import tables
+
+    keep_the_source(source, output)
+    refuse(target is not None and not mistakes, "--target: goes with --break; for gradients alone there is exactformer grad")
+    refuse(decimals is not None and not steps, "--decimals: goes with --step, which shows whole tables")
+    refuse(bool(steps) and form != "text", "--step: goes with --format text")
+    refuse(bool(steps) and bool(mistakes), "--step: does not go with --break, which compares whole passes")
+    refuse(stop_at_named and bool(mistakes), "--stop-at-named: does not go with --break, which compares whole passes")
+    refuse(bool(mistakes) and form in ("latex", "html"), f"--format {form}: a comparison is written as text, markdown or json")
+    refuse(
+        stop_at_named and arithmetic != "exact",
+        f"--stop-at-named: no number of {arithmetic} is named; it goes with --arithmetic exact",
+    )
+    digits_of_named_numbers(arithmetic)
+    with Progress() as progress:
+        worksheet = opened(source, changes, hard, mask, strength)
+        if stable:
+            worksheet = replace(worksheet, model=replace(worksheet.model, config=replace(worksheet.model.config, stable=True)))
+        result = worksheet.trace(tokens, arithmetic, stop_at_named, progress)
+        if mistakes:
+            emit(_comparison(worksheet, result, mistakes, target, form, digits), output)
+            return
+    if steps:
+        emit("\n".join(tables.step(result, name, decimals, digits) for name in steps), output)
+        return
+    emit(_render(result, form, digits, to_terminal=output is None), output)
+    if arithmetic in ("exact", "arb") and not result.decided:
+        for out in result.output:
+            if not out.proved and result.stopped[out.position] is None:
+                click.echo(f"exactformer: position {out.position}: {out.why}", err=True)
+        sys.exit(UNDECIDED)
+
+
+def _comparison(worksheet: Any, right: Any, mistakes: tuple[str, ...], target: str | None, form: str, digits: int) -> str:
+    from exactformer.model.breaking import broken
+    from exactformer.render import comparison
+    from exactformer.trace import gradient
+
+    wrong = replace(worksheet, model=broken(worksheet.model, mistakes)).trace(right.tokens, right.arithmetic)
+    given = upstream(None, right) if right.model.config.unembedding == "none" else None
+    both = None if given is None and target is None else (gradient(right, target, given), gradient(wrong, target, given))
+    return comparison.RENDERERS[form](right, wrong, mistakes, both, digits)
+
+
+def _render(result: Any, form: str, digits: int, to_terminal: bool) -> str:
+    if form == "text":
+        from exactformer.render import text
+
+        paint = text.coloured if to_terminal and colour() else text.plain
+        return text.render(result, digits, paint, width(to_terminal))
+    from importlib import import_module
+
+    rendered: str = import_module(f"exactformer.render.{form}").render(result, digits)
+    return rendered

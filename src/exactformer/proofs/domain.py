@@ -1,0 +1,80 @@
+"""The inputs that a theorem speaks of, and one of each kind where tokens are interchangeable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+
+Tokens = tuple[str, ...]
+Classes = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Every sequence over the vocabulary, from `shortest` to `longest` tokens.
+
+    >>> len(Sequences(("a", "b", "c", "d"), 6))
+    5460
+    """
+
+    vocabulary: tuple[str, ...]
+    longest: int
+    shortest: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.shortest <= self.longest:
+            raise ValueError(f"sequences of {self.shortest} to {self.longest} tokens: there are none")
+
+    def __len__(self) -> int:
+        return sum(len(self.vocabulary) ** n for n in range(self.shortest, self.longest + 1))
+
+    def __iter__(self) -> Iterator[Tokens]:
+        for n in range(self.shortest, self.longest + 1):
+            yield from product(self.vocabulary, repeat=n)
+
+    def __str__(self) -> str:
+        lengths = f"{self.longest}" if self.shortest == self.longest else f"{self.shortest} to {self.longest}"
+        return f"every sequence of {lengths} tokens over {' '.join(self.vocabulary)}"
+
+    def within(self, classes: Classes) -> Classes:
+        """Classes cut where the vocabulary of the domain ends: renaming a token must not lead out of it."""
+        inside = [tuple(t for t in members if t in self.vocabulary) for members in classes]
+        outside = [(t,) for members in classes for t in members if t not in self.vocabulary]
+        return (*(members for members in inside if members), *outside)
+
+    def representatives(self, classes: Classes) -> list[Tokens]:
+        """One sequence for all that differ by a renaming within classes: each class is used in its own order.
+
+        >>> Sequences(("a", "b"), 3, 3).representatives((("a", "b"),))
+        [('a', 'a', 'a'), ('a', 'a', 'b'), ('a', 'b', 'a'), ('a', 'b', 'b')]
+        """
+        found: list[Tokens] = []
+        classes = tuple(members for members in classes if members[0] in self.vocabulary)
+
+        def grow(tokens: Tokens, used: tuple[int, ...]) -> None:
+            if len(tokens) >= self.shortest:
+                found.append(tokens)
+            if len(tokens) < self.longest:
+                for c, members in enumerate(classes):
+                    for n in range(min(used[c] + 1, len(members))):
+                        grow((*tokens, members[n]), (*used[:c], max(used[c], n + 1), *used[c + 1 :]))
+
+        grow((), (0,) * len(classes))
+        return sorted(found, key=lambda tokens: (len(tokens), [self.vocabulary.index(t) for t in tokens]))
+
+
+def representatives(domain: Sequences | Sequence[Tokens], classes: Classes) -> list[Tokens]:
+    """One sequence of each kind; of a domain that is a plain list, all."""
+    return domain.representatives(classes) if isinstance(domain, Sequences) else [tuple(tokens) for tokens in domain]
+
+
+def renamings(tokens: Tokens, classes: Classes) -> Iterator[dict[str, str]]:
+    """Every renaming within classes of the tokens of a sequence, the first being none at all.
+
+    >>> [tuple(r[t] for t in "aba") for r in renamings(("a", "b", "a"), (("a", "b"),))]
+    [('a', 'b', 'a'), ('b', 'a', 'b')]
+    """
+    used = [[t for t in members if t in tokens] for members in classes]
+    for choice in product(*(permutations(members, len(u)) for members, u in zip(classes, used, strict=True))):
+        yield {old: new for u, new_ones in zip(used, choice, strict=True) for old, new in zip(u, new_ones, strict=True)}

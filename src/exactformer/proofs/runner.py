@@ -1,0 +1,92 @@
+"""Many independent cases of one proof: in parallel, resumable, on this machine or on a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+from exactformer.proofs.chunks import CaseError, Chunks, Outcome, RunError, compute
+from exactformer.proofs.journal import Journal
+
+Progress = Callable[[int, int], None]
+
+
+def run(
+    function: Callable[[Any], Any],
+    cases: Sequence[Any],
+    *,
+    fingerprint: str,
+    journal: Path | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Generator[tuple[int, Any], None, None]:
+    """Yield `(index, function(cases[index]))` for every case, each once, in the order in which they finish.
+
+    Results are JSON values. With a `journal` they are kept in that file before they are yielded, and a later run with the same
+    `fingerprint` (which must tell apart theorems that differ in anything: model, rule, domain) yields the kept ones first and
+    computes the others. `workers` is the number of processes on this machine, by default one a core; 1 computes in this very
+    process. `cluster` is the address of a Dask scheduler, whose workers are used instead. `progress` is told how many cases are
+    done, of how many.
+
+    Nothing happens before the first result is asked for; closing the generator stops all work at once.
+
+    >>> sorted(run(abs, [3, -4], fingerprint="absolute values", workers=1))
+    [(0, 3), (1, 4)]
+    >>> list(run(abs, ["x"], fingerprint="absolute values", workers=1))
+    Traceback (most recent call last):
+    exactformer.proofs.chunks.CaseError: case 0 ('x'): TypeError: bad operand type for abs(): 'str'
+    """
+    if workers is not None and workers < 1:
+        raise RunError(f"{workers} workers: at least 1 is needed")
+    total = len(cases)
+    with contextlib.ExitStack() as stack:
+        book = stack.enter_context(Journal(journal, fingerprint, total)) if journal is not None else None
+        done = book.done.count(1) if book else 0
+        progress(done, total)
+        if book:
+            yield from book.finished()
+        if done == total:
+            return
+        chunks = Chunks(cases, book.done if book else bytearray(total))
+        for chunk, outcome in stack.enter_context(contextlib.closing(_compute(function, chunks, workers or _cores(), cluster))):
+            results = list(zip(chunk, outcome.results, strict=False))
+            if book:
+                book.append(results)
+            done += len(results)
+            progress(done, total)
+            for index, text in results:
+                yield index, json.loads(text)
+            if outcome.failure:
+                line, trace = outcome.failure
+                error = CaseError(f"{chunks.name(chunk[len(results)])}: {line}")
+                error.add_note(trace)
+                raise error
+
+
+def _compute(
+    function: Callable[[Any], Any], chunks: Chunks, workers: int, cluster: str | None
+) -> Generator[tuple[list[int], Outcome], None, None]:
+    """Chunks with their outcomes, from wherever the cases are to be computed."""
+    if cluster is not None:
+        from exactformer.proofs.cluster import on_cluster
+
+        yield from on_cluster(function, chunks, cluster)
+    elif workers > 1:
+        from exactformer.proofs.pool import in_processes
+
+        yield from in_processes(function, chunks, workers)
+    else:
+        while chunk := chunks.take(1):
+            outcome = compute(function, [chunks.cases[index] for index in chunk])
+            chunks.settle(chunk, outcome)
+            yield chunk, outcome
+
+
+def _cores() -> int:
+    """The cores that this process may use: fewer than the machine has, in many a container."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,71 @@
+"""How strong heads must be: the smallest integer strength at which a theorem holds, length by length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from exactformer.circuits.circuit import Circuit
+from exactformer.circuits.symmetry import interchangeable
+from exactformer.proofs.domain import Sequences, Tokens
+from exactformer.proofs.rules import Rule
+from exactformer.proofs.theorem import PROVED, REFUTED, Failure, Report, prove
+
+CAP = 300
+
+
+@dataclass(frozen=True)
+class Strength:
+    """For sequences up to `length`: the smallest strength that will do, and what goes wrong with one less."""
+
+    length: int
+    strength: int | None  # None: none up to the cap, or one that is undecided
+    report: Report | None
+    below: Failure | None
+
+
+def smallest_strengths(
+    circuit: Circuit,
+    rule: Rule,
+    longest: int,
+    arithmetic_name: str = "exact",
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> Iterator[Strength]:
+    """The smallest strength for every length up to `longest`.
+
+    A strength that fails for some length fails for longer ones too, which include it: so each search starts where the last ended.
+    """
+    strength = 0
+    below: Failure | None = None
+    for length in range(1, longest + 1):
+        while strength <= CAP:
+            model = replace(circuit.stronger(strength), length=max(length, circuit.length)).build()
+
+            def attempt(domain: Sequences | list[Tokens], processes: int | None) -> Report:
+                classes = interchangeable(model, circuit)  # noqa: B023 - called in this turn of the loop
+                return prove(
+                    model, domain, rule, classes=classes, arithmetic_name=arithmetic_name, workers=processes,  # noqa: B023
+                    cluster=cluster if processes is None else None, stop_at_failure=True,
+                )  # fmt: skip
+
+            progress(f"length {length}, strength {strength}")
+            if below is not None and (failed := _failed(attempt([below.tokens], 1))):
+                below, strength = failed, strength + 1
+                continue
+            report = attempt(Sequences(circuit.vocabulary, length), workers)
+            if report.verdict == PROVED:
+                yield Strength(length, strength, report, below)
+                break
+            if report.verdict != REFUTED:
+                yield Strength(length, None, report, below)
+                return
+            below, strength = _failed(report), strength + 1
+        else:
+            yield Strength(length, None, None, below)
+            return
+
+
+def _failed(report: Report) -> Failure | None:
+    return report.failures[0] if report.verdict == REFUTED else None
