@@ -198,4 +198,4 @@ except TokenizerError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == "'hello my'\nbyte-pair encoding needs the tiktoken library: pip install 'exactformer[gpt2]'\n"
+    assert done.stdout == "'hello my'\nbyte-pair encoding needs the tiktoken library: pip install tiktoken\n"

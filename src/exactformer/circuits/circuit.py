@@ -66,7 +66,8 @@ class Circuit:
         return tuple(map(str, range(self.length if held == "positions" else int(held))))
 
     def size(self, subspace: str) -> int:
-        return len(self.labels(subspace))
+        held = self.stream[subspace]
+        return held if isinstance(held, int) else len(self.vocabulary) if held == "tokens" else self.length
 
     def span(self, subspace: str) -> slice:
         """The dimensions of the stream that a subspace has."""
@@ -143,19 +144,24 @@ class Circuit:
             raise CircuitError(f"{place}: there is no subspace {name!r} ({', '.join(self.stream)})")
 
     # -- weights
-    def build(self) -> Model:
-        """The model, with exact weights."""
+    @property
+    def config(self) -> Config:
+        """The configuration of the model: heads are as wide as the widest, and layers have as many as the fullest."""
         heads = max(map(len, self.layers), default=1)
         width = max((self._width(head) for layer in self.layers for head in layer), default=1)
-        config = Config(
+        return Config(
             vocabulary=self.vocabulary, dim=self.dim, blocks=len(self.layers), heads=heads, head_dim=width, norm="none",
             mask=self.mask, scale="none", positions="table", length=self.length, unembedding="own", hard=self.hard,
         )  # fmt: skip
+
+    def build(self) -> Model:
+        """The model, with exact weights."""
+        config = self.config
         W_U = zeros(self.dim, len(self.vocabulary))
         _fill(W_U[self.span(self.predict)], self.confidence)
         token_codes = self._coded(len(self.vocabulary), [n for n in self.codes if self.stream[n] != "positions"])
         position_codes = self._coded(self.length, [n for n in self.codes if self.stream[n] == "positions"])
-        blocks = tuple(BlockWeights(attn=self._attention(layer, heads, width)) for layer in self.layers)
+        blocks = tuple(BlockWeights(attn=self._attention(layer, config.heads, config.head_dim)) for layer in self.layers)
         return Model(config, Weights(W_E=token_codes, W_pos=position_codes, blocks=blocks, W_U=W_U))
 
     def _width(self, head: Head) -> int:

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.circuits.circuit import CircuitError
 from exactformer.model import Model, arithmetic
 from exactformer.numbers.arrays import Array, matmul
+
+_MOST_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def qk(model: Model, block: int, head: int, query: Array | None = None, key: Arr
     queries = matmul(tokens if query is None else query, _loaded(weights.W_Q[head]))
     keys = matmul(tokens if key is None else key, _loaded(weights.W_K[head]))
     scale = model.config.scale_at(f"blocks.{block}.attn.scores")
-    return _scaled(matmul(queries, keys.T), scale)
+    return _scaled(_product(queries, keys.T), scale)
 
 
 def ov(model: Model, block: int, head: int, value: Array | None = None) -> Array:
@@ -46,7 +49,7 @@ def ov(model: Model, block: int, head: int, value: Array | None = None) -> Array
     if model.config.unembedding == "none":
         raise ValueError("the model has no unembedding: its OV circuit does not reach tokens")
     out = np.transpose(_loaded(model.weights.W_E)) if model.weights.W_U is None else _loaded(model.weights.W_U)
-    return matmul(written(model, block, head, value), out)
+    return _product(written(model, block, head, value), out)
 
 
 def written(model: Model, block: int, head: int, value: Array | None = None) -> Array:
@@ -88,6 +91,14 @@ def _stream_table(name: str, rows: Array, tokens: tuple[str, ...], directions: t
     touched = [d for d in range(rows.shape[1]) if any(value != 0 for value in rows[:, d])]
     names = tuple(directions[d] if directions else str(d) for d in touched)
     return Table(f"{name}: OV", "what attending to a token writes into the stream", tokens, names, rows[:, touched])
+
+
+def _product(rows: Array, columns: Array) -> Array:
+    """The product that a table shows, unless nobody could look at it: with many tokens, circuits are of chosen rows."""
+    height, width = rows.shape[0], columns.shape[1]
+    if height * width > _MOST_ENTRIES:
+        raise CircuitError(f"a circuit of {height:,} × {width:,} entries; at most {_MOST_ENTRIES:,} are computed: choose rows")
+    return matmul(rows, columns)
 
 
 def _loaded(weights: Any) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from exactformer.circuits.circuit import Circuit
@@ -131,8 +132,10 @@ def _comparable(value: Number, largest: Number) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Exact as it is; named by its first digits, or by its distance from what it is next to."""
+    """Exact as it is; named by its distance from what it is next to, or by its first digits: so many that 0.9999 is not 1.00."""
     if not isinstance(value, Named):
         return str(value)
     text = nearly(value, 12)
-    return text if " " in text else digits(value, 3)
+    if " " in text:
+        return text
+    return next((short for n in range(3, 12) if Fraction(short := digits(value, n)).denominator > 1), text)

@@ -44,11 +44,16 @@ def main() -> None:
 
         if isinstance(error, Undecided):
             fail(str(error), UNDECIDED)
+        from exactformer.checkpoints import CheckpointError
         from exactformer.circuits import CircuitError
         from exactformer.proofs.chunks import RunError
         from exactformer.proofs.journal import JournalError
+        from exactformer.tokenizers import TokenizerError
 
-        if isinstance(error, ConfigError | InputError | WorksheetError | CircuitError | RunError | JournalError):
+        bad_input = (
+            ConfigError, InputError, WorksheetError, CircuitError, RunError, JournalError, CheckpointError, TokenizerError,
+        )  # fmt: skip
+        if isinstance(error, bad_input):
             fail(str(error), BAD_INPUT)
         raise
 

@@ -27,12 +27,16 @@ from exactformer.progress import Progress
 
 SEARCH = "search"
 _OF_SCHEDULES = ("tile", "forget_rescaling", "tokens", "digits")
-_OF_THEOREMS = ("length", "strength", "journal", "workers", "cluster", "form", "arithmetic", "changes", "hard", "mask")
+_MOST_INPUTS = 5_000_000
+_OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "form", "arithmetic", "changes", "hard", "mask")
 
 
 @click.command("prove")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET]")
+@click.argument("source", metavar="EXAMPLE|WORKSHEET|MODEL_DIR")
 @click.option("--length", type=click.IntRange(1, 64), help="The theorem of a circuit, for every sequence up to this length.")
+@click.option(
+    "--rule", type=click.Choice(("sorted",)), help="What is demanded, where the worksheet does not say: the tokens, sorted."
+)
 @click.option("--strength", metavar="NUMBER|search", help="Of every head; or search for the smallest integer that will do.")
 @click.option("--journal", type=click.Path(path_type=Path), help="Keep finished cases in this file, also when all are done.")
 @click.option("--workers", type=click.IntRange(1), help="Processes. Default: one for each core.")
@@ -47,9 +51,9 @@ _OF_THEOREMS = ("length", "strength", "journal", "workers", "cluster", "form", "
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @output_option
 def command(
-    source: str, length: int | None, strength: str | None, journal: Path | None, workers: int | None, cluster: str | None,
-    schedule: str | None, tile: int, forget_rescaling: bool, tokens: str | None, changes: tuple[str, ...], hard: bool,
-    mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
+    source: str, length: int | None, rule: str | None, strength: str | None, journal: Path | None, workers: int | None,
+    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, tokens: str | None, changes: tuple[str, ...],
+    hard: bool, mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
     keep_the_source(source, output)
@@ -65,38 +69,64 @@ def command(
         return
     assert length is not None
     searching = strength == SEARCH
-    worksheet = opened(source, (), hard, mask, None if searching else strength, None)
     refuse(
-        worksheet.circuit is None,
-        f"{source}: has no circuit, so there is no rule to prove (docs/circuits.md tells how to write one)",
+        searching and bool(changes or hard or journal or form != "text"),
+        "--strength search: does not go with --set, --hard, --journal or --format json",
     )
-    worksheet = opened(source, changes, hard, mask, None if searching else strength, max(length, worksheet.circuit.length))
-    refuse(searching and bool(changes or hard or journal), "--strength search: does not go with --set, --hard or --journal")
+    worksheet = opened(source, changes, hard, mask, None if searching else strength, None)
+    if worksheet.circuit is not None and length > worksheet.circuit.length:
+        worksheet = opened(source, changes, hard, mask, None if searching else strength, length)
+    if not given("arithmetic") and worksheet.circuit is None:
+        arithmetic = "arb"
     refuse(arithmetic.startswith("float"), f"--arithmetic {arithmetic}: floats prove nothing; it goes with exact or arb")
     if searching:
+        refuse(worksheet.circuit is None, f"--strength search: {source} has no circuit")
         _search(worksheet, length, arithmetic, workers, cluster, output)
     else:
-        _theorem(worksheet, length, arithmetic, journal, workers, cluster, form, output)
+        _theorem(_Question(worksheet, rule, length, source), arithmetic, journal, workers, cluster, form, output)
+
+
+class _Question:
+    """What is to be proved: the domain, the rule, how many tokens, and which tokens are alike."""
+
+    def __init__(self, worksheet: Any, rule: str | None, length: int, source: str) -> None:
+        from exactformer.circuits import interchangeable
+        from exactformer.proofs import Sequences, Sorted
+
+        vocabulary, longest = worksheet.model.config.vocabulary, worksheet.model.config.length
+        self.worksheet = worksheet
+        self.classes = interchangeable(worksheet.model, worksheet.circuit)
+        self.rule, self.steps, shortest = worksheet.rule, 1, 1
+        if rule == "sorted":
+            self.rule, self.steps, shortest = Sorted(length, vocabulary), length, length
+        refuse(self.rule is None, f"{source}: has no circuit and so no rule of its own; give one: --rule sorted")
+        needed = length + self.steps - 1
+        refuse(longest is not None and needed > longest, f"--length: {needed} positions are needed, the model has {longest}")
+        self.domain = Sequences(vocabulary, length, shortest)
+        refuse(
+            self.domain.size > _MOST_INPUTS,
+            f"--length: there are {self.domain.size:,} inputs; a proof takes up to {_MOST_INPUTS:,}",
+        )
 
 
 def _theorem(
-    worksheet: Any, length: int, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
+    question: _Question, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
     output: Path | None,
 ) -> None:  # fmt: skip
-    from exactformer.circuits import interchangeable
     from exactformer.files import cache_folder
-    from exactformer.proofs import Sequences, prove
+    from exactformer.proofs import prove
     from exactformer.proofs.theorem import case_fingerprint
     from exactformer.render import theorems
 
-    model, domain = worksheet.model, Sequences(worksheet.model.config.vocabulary, length)
-    classes = interchangeable(model, worksheet.circuit)
-    kept = journal or cache_folder("proofs") / f"{case_fingerprint(model, domain, classes, 1, arithmetic)[:32]}.journal"
+    worksheet, model, domain, classes = question.worksheet, question.worksheet.model, question.domain, question.classes
+    worksheet.checked()
+    key = case_fingerprint(model, domain, classes, question.steps, arithmetic)
+    kept = journal or cache_folder("proofs") / f"{key[:32]}.journal"
     with Progress() as progress:
         try:
             report = prove(
-                model, domain, worksheet.rule, classes=classes, arithmetic_name=arithmetic, journal=kept, workers=workers,
-                cluster=cluster, progress=progress.cases,
+                model, domain, question.rule, classes=classes, steps=question.steps, arithmetic_name=arithmetic, journal=kept,
+                workers=workers, cluster=cluster, progress=progress.cases,
             )  # fmt: skip
         except KeyboardInterrupt:
             progress.clear()

@@ -30,9 +30,11 @@ from exactformer.progress import Progress
 
 
 @click.command("trace")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET]", default="capstone")
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET|MODEL_DIR]", default="capstone")
 @tokens_option
+@click.option("--prompt", metavar="TEXT", help="Input as plain text, which the model's tokenizer cuts into tokens.")
 @change_options
+@click.option("--norm", type=click.Choice(("none", "pre", "post")), help="LayerNorms elsewhere: none, before or after.")
 @click.option("--strength", metavar="NUMBER", help="Of every head of a circuit: another number.")
 @click.option("--step", "steps", metavar="NAME", multiple=True, help="Show this step alone, as a whole table; repeatable.")
 @click.option("--decimals", type=click.IntRange(0, 1000), help="With --step: numbers rounded to so many decimals, proved.")
@@ -45,16 +47,20 @@ from exactformer.progress import Progress
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @output_option
 def command(
-    source: str, tokens: str | None, changes: tuple[str, ...], hard: bool, mask: str | None, strength: str | None,
+    source: str, tokens: str | None, prompt: str | None, norm: Any, changes: tuple[str, ...], hard: bool, mask: str | None,
+    strength: str | None,
     steps: tuple[str, ...], decimals: int | None, stable: bool, mistakes: tuple[str, ...], target: str | None, stop_at_named: bool,
     digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
-    """Trace a forward pass line by line: a built-in example (the capstone alone) or your own worksheet."""
+    """Trace a forward pass line by line: a built-in example (the capstone alone) your own worksheet, or a GPT-2 folder."""
+    from exactformer.model.changing import with_norm
     from exactformer.render import tables
 
     keep_the_source(source, output)
     refuse(target is not None and not mistakes, "--target: goes with --break; for gradients alone there is exactformer grad")
+    refuse(prompt is not None and tokens is not None, "--prompt: give it or --tokens, not both")
     refuse(decimals is not None and not steps, "--decimals: goes with --step, which shows whole tables")
+    refuse(decimals is not None and arithmetic == "arb", "--decimals: a ball shows the digits that it proves; it goes with exact")
     refuse(bool(steps) and form != "text", "--step: goes with --format text")
     refuse(bool(steps) and bool(mistakes), "--step: does not go with --break, which compares whole passes")
     refuse(stop_at_named and bool(mistakes), "--stop-at-named: does not go with --break, which compares whole passes")
@@ -66,13 +72,18 @@ def command(
     digits_of_named_numbers(arithmetic)
     with Progress() as progress:
         worksheet = opened(source, changes, hard, mask, strength)
+        if norm is not None:
+            worksheet = replace(worksheet, model=with_norm(worksheet.model, norm))
         if stable:
             worksheet = replace(worksheet, model=replace(worksheet.model, config=replace(worksheet.model.config, stable=True)))
-        result = worksheet.trace(tokens, arithmetic, stop_at_named, progress)
+        result = worksheet.trace(tokens, arithmetic, stop_at_named, progress, prompt)
         if mistakes:
             emit(_comparison(worksheet, result, mistakes, target, form, digits), output)
             return
     if steps:
+        names = [step.name for step in result.steps]
+        for name in steps:
+            refuse(name not in names, f"--step: there is no step {name!r} ({', '.join(names)})")
         emit("\n".join(tables.step(result, name, decimals, digits) for name in steps), output)
         return
     emit(_render(result, form, digits, to_terminal=output is None), output)

@@ -20,9 +20,9 @@ def arithmetic(name: str) -> Arithmetic:
     'exact'
     """
     if name == "exact":
-        from exactformer.model.exact_arithmetic import ExactArithmetic
+        from exactformer.model.wide_arithmetic import WideExactArithmetic
 
-        return ExactArithmetic()
+        return WideExactArithmetic()
     if name == "arb":
         from exactformer.model.arb_arithmetic import ArbArithmetic
 

@@ -18,11 +18,17 @@ from exactformer.model.ball_functions import ONE, ZERO
 from exactformer.model.config import Activation, Config
 from exactformer.model.exact_arithmetic import MASKED, hidden
 from exactformer.model.forward import InputError, Model, forward
+from exactformer.model.weights import place
 from exactformer.numbers import Number, Undecided, Undefined, exact, from_float
 from exactformer.numbers.arrays import Array
 from exactformer.numbers.enclosure import ball, precision
 
 _FEWEST = 2  # bits that Arb computes with
+
+
+class _Matrix(NamedTuple):
+    balls: arb_mat
+    undefined: bool
 
 
 class ArbArithmetic(Arithmetic):
@@ -34,6 +40,8 @@ class ArbArithmetic(Arithmetic):
         if type(bits) is not int or bits < _FEWEST:
             raise ValueError(f"balls of {bits!r} bits: give a whole number of at least {_FEWEST}")
         self.bits = bits
+        self._loaded: dict[Any, tuple[Any, Array]] = {}  # by place: the weights, kept so that it stays theirs; the balls
+        self._matrices: dict[Any, tuple[Array, _Matrix]] = {}
 
     # -- the few ways in which every operation below goes through an array
     def _each(self, function: Callable[..., Any], *arrays: Any) -> Array:
@@ -66,17 +74,22 @@ class ArbArithmetic(Arithmetic):
 
     def _product(self, x: Array, y: Array) -> Array:
         """x y; an undefined entry makes its row of x, or its column of y, undefined."""
-        left, right = x.ravel().tolist(), y.ravel().tolist()
-        undefined = _any_undefined(left) or _any_undefined(right)
-        if undefined:
-            left, right = ([ZERO if type(value) is Undefined else value for value in side] for side in (left, right))
+        left, right = self._matrix(x), self._matrix(y)
         with precision(self.bits):
-            product = self._array((arb_mat(*x.shape, left) * arb_mat(*y.shape, right)).entries(), (x.shape[0], y.shape[1]))
-        if undefined:
+            product = self._array((left.balls * right.balls).entries(), (x.shape[0], y.shape[1]))
+        if left.undefined or right.undefined:
             for i, j in np.ndindex(*product.shape):
                 source = _undefined([*x[i], *y[:, j]])
                 product[i, j] = product[i, j] if source is None else source
         return product
+
+    def _matrix(self, x: Array) -> _Matrix:
+        """An array for Arb, with 0 where it is undefined; weights that were loaded once are made one once."""
+        if x.flags.writeable:
+            return _matrix(x)
+        if (key := place(x)) not in self._matrices:
+            self._matrices[key] = (x, _matrix(x))
+        return self._matrices[key][1]
 
     def _array(self, values: list[Any], shape: tuple[int, ...]) -> Array:
         """An array of what was computed, where balls that are not finite are undecided."""
@@ -89,6 +102,15 @@ class ArbArithmetic(Arithmetic):
 
     # -- the forward pass
     def load(self, weights: Any) -> Array:
+        """Weights as balls; those that nobody can write to are converted once."""
+        if weights.flags.writeable:
+            return self._converted(weights)
+        if (key := place(weights)) not in self._loaded:
+            self._loaded[key] = (weights, self._converted(weights))
+            self._loaded[key][1].setflags(write=False)
+        return self._loaded[key][1]
+
+    def _converted(self, weights: Any) -> Array:
         if weights.dtype == object:
             return self._array([self.constant(number) for number in weights.flat], weights.shape)
         if weights.dtype.kind == "f" and weights.itemsize <= 8 and np.isfinite(weights).all():
@@ -277,6 +299,14 @@ def decide(
         if bits == cap_bits or all(choice.proved for choice in choices):
             return Decision(bits, tuple(choices))
         bits = min(2 * bits, cap_bits)
+
+
+def _matrix(x: Array) -> _Matrix:
+    entries = x.ravel().tolist()
+    undefined = _any_undefined(entries)
+    if undefined:
+        entries = [ZERO if type(value) is Undefined else value for value in entries]
+    return _Matrix(arb_mat(*x.shape, entries), undefined)
 
 
 def _shaped(values: list[Any], shape: tuple[int, ...]) -> Array:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from exactformer.model.config import ConfigError
+from exactformer.model.config import ConfigError, Norm
 from exactformer.model.forward import Model
-from exactformer.model.weights import Weights
-from exactformer.numbers import exact
+from exactformer.model.weights import NormWeights, Weights
+from exactformer.numbers import array, exact
 
 _CHANGE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\[([\d\s,]*)\]\s*=(.*)")
 
@@ -31,6 +31,24 @@ def with_weights(model: Model, changes: Iterable[str]) -> Model:
             copied.add(name)
         values[name][place] = number
     return replace(model, weights=rebuilt_weights(model.weights, values))
+
+
+def with_norm(model: Model, norm: Norm) -> Model:
+    """The model with LayerNorms elsewhere, or nowhere: new ones have gain 1 and bias 0, and ε = 1e-5 where it had none."""
+    config = model.config
+    if norm == config.norm:
+        return model
+    if norm == "none":
+        blocks = tuple(replace(block, ln1=None, ln2=None) for block in model.weights.blocks)
+        epsilon = config.epsilon if config.final_norm else None
+        return Model(replace(config, norm=norm, epsilon=epsilon), replace(model.weights, blocks=blocks))
+    plain = NormWeights(w=array([1] * config.dim), b=array([0] * config.dim))
+    blocks = tuple(
+        replace(block, ln1=block.ln1 or plain, ln2=(block.ln2 or plain) if block.mlp is not None else None)
+        for block in model.weights.blocks
+    )
+    epsilon = exact("1e-5") if config.epsilon is None else config.epsilon
+    return Model(replace(config, norm=norm, epsilon=epsilon), replace(model.weights, blocks=blocks))
 
 
 def _parsed(change: str, values: dict[str, Any]) -> tuple[str, tuple[int, ...], Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from exactformer.model.arithmetic import Arithmetic, Choice
 from exactformer.model.config import Activation, Config
+from exactformer.model.weights import place
 from exactformer.numbers import Number
 
 Floats = Any  # numpy.ndarray of one float type
@@ -29,11 +30,10 @@ class FloatArithmetic(Arithmetic):
             return np.asarray(weights, dtype=self.dtype)
         if weights.flags.f_contiguous and not weights.flags.c_contiguous:
             return self.load(weights.T).T  # a tied embedding is looked up in and multiplied by: one conversion for both
-        place = (weights.__array_interface__["data"][0], weights.shape, weights.strides, weights.dtype)
-        if place not in self.loaded:
-            self.loaded[place] = (weights, weights.astype(self.dtype))  # in the order of memory, so that heads stay side by side
+        if (key := place(weights)) not in self.loaded:
+            self.loaded[key] = (weights, weights.astype(self.dtype))  # in the order of memory, so that heads stay side by side
             _hand_back(weights)
-        return self.loaded[place][1]
+        return self.loaded[key][1]
 
     def constant(self, number: Number) -> Any:
         return self.dtype.type(number.to_float())

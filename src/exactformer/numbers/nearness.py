@@ -11,19 +11,20 @@ from exactformer.numbers.field import subtract
 from exactformer.numbers.number import Exact, Named
 
 _SIMPLE = 12  # the largest denominator of a number that others are next to
+_CLOSE = 9  # digits that agree with it, at least: with three of the distance, as many as 12 digits tell
 
 
 def nearly(x: Named, n: int = 12) -> str:
-    """`x` to n digits; where those are the digits of a simple rational, that rational and the first digits of the difference.
+    """`x` to n digits; where it is next to a simple rational, that rational and the first digits of the difference.
 
     >>> from exactformer.numbers import exp
     >>> nearly(exp(100) / (exp(100) + 2)), nearly(exp(1) / (1 + exp(1)))
     ('1 - 7.44e-44', '0.731058578630')
     """
     proved = digits(x, n)
-    value = Fraction(proved)
+    value = Fraction(digits(x, max(n, _CLOSE + 3)))
     simple = value.limit_denominator(_SIMPLE)
-    if simple == 0 or abs(value - simple) >= abs(simple) * Fraction(1, 10 ** (n - 1)):
+    if simple == 0 or abs(value - simple) >= abs(simple) * Fraction(1, 10**_CLOSE):
         return proved
     distance = digits(subtract(x, Exact(fmpq(simple.numerator, simple.denominator))), 3)
     if distance == "0":

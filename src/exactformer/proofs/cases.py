@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from flint import arb
 
 from exactformer.model import Arithmetic, Choice, Model, arithmetic, forward
+from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
 from exactformer.numbers.enclosure import ball_bounds, decimal_bounds
 
@@ -23,33 +26,52 @@ class Case:
     arithmetic: str = "exact"
     steps: int = 1
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """In a worker of its own, nobody writes to the weights: they are converted once."""
+        self.__dict__.update(state)
+        for _, weights in self.model.weights.named():
+            weights.setflags(write=False)
+
     def __call__(self, tokens: tuple[str, ...] | list[str]) -> list[dict[str, Any]]:
-        ids, vocabulary = self.model.ids(tuple(tokens)), self.model.config.vocabulary
-        answers: list[dict[str, Any]] = []
-        for _ in range(self.steps):
-            choice, logits = self._next(ids)
-            answers.append(_answer(choice, logits, vocabulary))
-            if choice.index is None:
+        ids = self.model.ids(tuple(tokens))
+        for ops in ladder(self.arithmetic):
+            answers = list(self._continued(ids, ops))
+            if all(answer["proved"] for answer in answers):
                 break
-            ids = [*ids, choice.index]
         return answers
 
-    def _next(self, ids: list[int]) -> tuple[Choice, Any]:
-        for ops in ladder(self.arithmetic):
-            logits = forward(self.model, ids, ops, lambda name, op, value, *reads, remarks=(): value)[-1:]
+    def _continued(self, ids: list[int], ops: Arithmetic) -> Iterator[dict[str, Any]]:
+        """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""
+        cache = None if self.model.config.mask == "none" else Cache()
+        new = ids
+        for _ in range(self.steps):
+            logits = forward(self.model, new if cache is not None else ids, ops, _quiet, cache)[-1:]
             (choice,) = ops.choose(logits)
-            if choice.proved:
-                break
-        return choice, logits[0]
+            yield _answer(choice, logits[0], self.model.config.vocabulary)
+            if choice.index is None:
+                return
+            new = [choice.index]
+            ids = [*ids, choice.index]
 
 
-def ladder(name: str) -> list[Arithmetic]:
-    """The arithmetic, at the precisions that are tried in turn where it has one."""
-    if name != "arb":
-        return [arithmetic(name)]
+def _quiet(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
+    return value
+
+
+@lru_cache
+def _of_bits(bits: int) -> Arithmetic:
+    """Kept for the life of a process, with the weights that it has converted."""
     from exactformer.model.arb_arithmetic import ArbArithmetic
 
-    return [ArbArithmetic(bits) for bits in (64, 128, 256, 512, 1024)]
+    return ArbArithmetic(bits)
+
+
+def ladder(name: str) -> Iterator[Arithmetic]:
+    """The arithmetic, at the precisions that are tried in turn where it has one."""
+    if name == "arb":
+        yield from map(_of_bits, (64, 128, 256, 512, 1024))
+    else:
+        yield arithmetic(name)
 
 
 def _answer(choice: Choice, logits: Any, vocabulary: tuple[str, ...]) -> dict[str, Any]:

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
+from exactformer.proofs.chunks import RunError
+
 Tokens = tuple[str, ...]
 Classes = tuple[tuple[str, ...], ...]
+_MOST = 5_000_000  # cases that are listed: they take memory before the first is computed
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,13 @@ class Sequences:
         if not 1 <= self.shortest <= self.longest:
             raise ValueError(f"sequences of {self.shortest} to {self.longest} tokens: there are none")
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many there are, also where `len` has no room for it."""
         return sum(len(self.vocabulary) ** n for n in range(self.shortest, self.longest + 1))
+
+    def __len__(self) -> int:
+        return self.size
 
     def __iter__(self) -> Iterator[Tokens]:
         for n in range(self.shortest, self.longest + 1):
@@ -51,6 +59,9 @@ class Sequences:
         """
         found: list[Tokens] = []
         classes = tuple(members for members in classes if members[0] in self.vocabulary)
+        number = self._number(classes)
+        if number > _MOST:
+            raise RunError(f"{self}: {number:,} cases; at most {_MOST:,} can be listed")
 
         def grow(tokens: Tokens, used: tuple[int, ...]) -> None:
             if len(tokens) >= self.shortest:
@@ -62,6 +73,23 @@ class Sequences:
 
         grow((), (0,) * len(classes))
         return sorted(found, key=lambda tokens: (len(tokens), [self.vocabulary.index(t) for t in tokens]))
+
+    def _number(self, classes: Classes) -> int:
+        """How many representatives there are: counted by how many members of each class are used, length by length."""
+        sizes = [len(members) for members in classes if len(members) > 1]
+        alone = len(classes) - len(sizes)  # tokens that any sequence may use next
+        states, number = {(0,) * len(sizes): 1}, 0
+        for n in range(1, self.longest + 1):
+            grown: dict[tuple[int, ...], int] = {}
+            for used, ways in states.items():
+                grown[used] = grown.get(used, 0) + ways * (alone + sum(used))
+                for c, size in enumerate(sizes):
+                    if used[c] < size:
+                        fresh = (*used[:c], used[c] + 1, *used[c + 1 :])
+                        grown[fresh] = grown.get(fresh, 0) + ways
+            states = grown
+            number += sum(states.values()) if n >= self.shortest else 0
+        return number
 
 
 def representatives(domain: Sequences | Sequence[Tokens], classes: Classes) -> list[Tokens]:

@@ -83,7 +83,7 @@ class Lookup:
 
     def __call__(self, tokens: Tokens) -> Demand:
         last = len(tokens) - 1
-        seen = self._seen(last)
+        seen = self._seen(tokens, last)
         if not seen:
             return Demand(frozenset(), "nothing to look at")
         scores = {j: self._score(tokens, last, j) for j in seen}
@@ -96,14 +96,14 @@ class Lookup:
         kind = "a tie" if len(right) > 1 else "one follower" if len(counts) == 1 else "one most frequent"
         return Demand(right, kind)
 
-    def _seen(self, i: int) -> range:
-        return range(i if self.mask == "strict" else i + 1)
+    def _seen(self, tokens: Tokens, i: int) -> range:
+        return range({"strict": i, "causal": i + 1, "none": len(tokens)}[self.mask])
 
     def _read(self, tokens: Tokens, i: int, back: int) -> dict[str, Fraction]:
         """What a head that looks `back` places back finds at position i: shares of tokens."""
         if i >= back:
             return {tokens[i - back]: Fraction(1)}
-        seen = self._seen(i)
+        seen = self._seen(tokens, i)
         shares: dict[str, Fraction] = {}
         for j in seen:
             shares[tokens[j]] = shares.get(tokens[j], Fraction(0)) + Fraction(1, len(seen))

@@ -37,11 +37,11 @@ def smallest_strengths(
 
     A strength that fails for some length fails for longer ones too, which include it: so each search starts where the last ended.
     """
-    strength = 0
+    circuit, strength = replace(circuit, length=max(longest, circuit.length)), 0
     below: Failure | None = None
     for length in range(1, longest + 1):
         while strength <= CAP:
-            model = replace(circuit.stronger(strength), length=max(length, circuit.length)).build()
+            model = circuit.stronger(strength).build()
 
             def attempt(domain: Sequences | list[Tokens], processes: int | None) -> Report:
                 classes = interchangeable(model, circuit)  # noqa: B023 - called in this turn of the loop

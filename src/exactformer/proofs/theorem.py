@@ -42,7 +42,8 @@ class Kind:
 
     def count(self, tokens: Tokens, number: int, margin: Fraction | None) -> None:
         self.sequences += number
-        if margin is not None and (self.margin is None or margin < self.margin):
+        # Of equal margins the first sequence, whatever the order in which cases finish.
+        if margin is not None and (self.margin is None or (margin, len(tokens), tokens) < (self.margin, len(self.at), self.at)):
             self.margin, self.at = margin, tokens
 
 
@@ -103,7 +104,8 @@ def prove(
     """
     if model.config.unembedding == "none":
         raise ValueError("the model has no unembedding: it predicts no token")
-    if classes is None or not isinstance(domain, Sequences):  # renamings may lie outside a list
+    # Renamings may lie outside a list; and of tokens that tie the lowest index is fed back, which renaming does not keep.
+    if classes is None or not isinstance(domain, Sequences) or steps > 1:
         classes = tuple((token,) for token in model.config.vocabulary)
     else:
         classes = domain.within(classes)
@@ -124,17 +126,23 @@ def prove(
         cluster=cluster, progress=heard,
     )  # fmt: skip
     for index, answers in results:
-        _judge(report, rule, cases[index], answers)
+        _judge(report, rule, cases[index], answers, model.config.vocabulary)
         if stop_at_failure and report.verdict != PROVED:
             results.close()
             break
     report.seconds, report.resumed = time.monotonic() - start, kept[0] if kept else 0
-    report.failures.sort(key=lambda f: (f.verdict != REFUTED, len(f.tokens), f.tokens))
-    del report.failures[_MOST_TOLD:]
+    _keep_the_first(report)
+    report.kinds = dict(sorted(report.kinds.items()))
     return report
 
 
-def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[dict[str, Any]]) -> None:
+def _keep_the_first(report: Report) -> None:
+    """The shortest failures, whatever the order in which cases finish."""
+    report.failures.sort(key=lambda f: (f.verdict != REFUTED, len(f.tokens), f.tokens))
+    del report.failures[_MOST_TOLD:]
+
+
+def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[dict[str, Any]], vocabulary: Tokens) -> None:
     """Compare what the model says with what the rule demands, for a sequence and all its renamings."""
     for renaming in renamings(tokens, report.classes):
         # Tokens that the sequence does not have may be renamed too, where the answer names them: every renaming of them is alike.
@@ -143,8 +151,8 @@ def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[dict[str, A
         sequence = renamed
         for answer in answers:
             wanted = demand(rule, sequence)
-            given = _renamed(answer, full)
-            verdict = _verdict(given, wanted, len(full), report.exact_ties)
+            given = _renamed(answer, full, vocabulary)
+            verdict = _verdict(given, wanted, len(vocabulary), report.exact_ties)
             kind = kind or wanted.kind
             if verdict != PROVED:
                 failure = Failure(
@@ -161,8 +169,10 @@ def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[dict[str, A
             sequence = (*sequence, given["token"])
         report.counts[verdict] += 1
         report.kinds.setdefault(kind, Kind()).count(renamed, 1, margin)
-        if failure is not None and len(report.failures) < 10 * _MOST_TOLD:
+        if failure is not None:
             report.failures.append(failure)
+            if len(report.failures) > 10 * _MOST_TOLD:
+                _keep_the_first(report)
 
 
 def _rest(renaming: dict[str, str], classes: Classes) -> dict[str, str]:
@@ -175,11 +185,13 @@ def _rest(renaming: dict[str, str], classes: Classes) -> dict[str, str]:
     return rest
 
 
-def _renamed(answer: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+def _renamed(answer: dict[str, Any], names: dict[str, str], vocabulary: Tokens) -> dict[str, Any]:
+    """The answer to a renamed sequence: of tokens that tie, the winner is again the first of the vocabulary."""
     if answer["token"] is None:
         return answer
+    token, *ties = sorted((names[t] for t in (answer["token"], *answer["ties"])), key=vocabulary.index)
     logits = {names[token]: bounds for token, bounds in answer["logits"].items()}
-    return answer | {"token": names[answer["token"]], "ties": [names[t] for t in answer["ties"]], "logits": logits}
+    return answer | {"token": token, "ties": ties, "logits": logits}
 
 
 def _verdict(answer: dict[str, Any], wanted: Demand, vocabulary: int, exactly: bool) -> str:

@@ -10,8 +10,11 @@ from flint import arb
 
 from exactformer.numbers import Exact, Named, Undecided
 from exactformer.numbers.enclosure import ball_bounds, decimal_bounds
-from exactformer.render.values import show
+from exactformer.render.values import largest, show
 from exactformer.trace import Output, Step, Trace
+
+_WIDEST, _LARGEST = 4096, 20  # of a row longer than this, so many of the largest entries are written, with their columns
+_MOST_WEIGHTS = 100_000  # entries of a weight; larger ones are null
 
 
 def render(trace: Trace, digits: int = 12) -> str:
@@ -66,6 +69,8 @@ def step(step: Step, digits: int = 12, reached: Sequence[bool] | None = None) ->
     def nested(array: Any, axis: int) -> Any:
         if array.ndim == 0:
             return value(array.item() if array.dtype == object else array[()], digits)
+        if array.ndim == 1 and len(array) > _WIDEST:
+            return [{"column": n} | nested(array[n, ...], axis + 1) for n in largest(array, _LARGEST)]
         over_positions = reached is not None and axis == (1 if step.by_head else 0)
         return [None if over_positions and not reached[i] else nested(array[i, ...], axis + 1) for i in range(len(array))]  # type: ignore[index]
 
@@ -117,10 +122,10 @@ def _model(trace: Trace, digits: int) -> dict[str, Any]:
         "activation": config.activation,
         "unembedding": config.unembedding,
         "residual": config.residual,
-        "weights": {name: _plain(array) for name, array in weights.named()},
+        "weights": {name: _plain(array) if array.size <= _MOST_WEIGHTS else None for name, array in weights.named()},
     }
 
 
 def _plain(array: Any) -> Any:
     """Weights are exact: their texts say all."""
-    return str(array) if not hasattr(array, "shape") else [_plain(item) for item in array]
+    return str(array) if not getattr(array, "ndim", 0) else [_plain(item) for item in array]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from exactformer.numbers import Exact, exact
-from exactformer.render.values import Shown, show
+from exactformer.render.values import Shown, largest, show
 from exactformer.trace import Output, Step, Trace
 
 _MOST_WEIGHTS = 36
+_WIDEST, _SHOWN = 64, 6  # a row longer than this is not shown whole, but so many of its entries
 _SCALARS = ("mean", "variance", "deviation")
 _ROWS_OF_POSITIONS = (
     "scores",
@@ -32,6 +33,7 @@ class Line:
     head: int | None
     cells: tuple[Shown, ...]
     columns: tuple[str, ...]  # what the cells stand for, or ()
+    whole: int = 0  # how long the row is, where only some of its cells are here
 
     @property
     def brackets(self) -> tuple[str, str]:
@@ -57,7 +59,7 @@ class Line:
         """What else is to be said of this step at this position; said once, where there are several heads."""
         if self.head:
             return ()
-        return tuple(text for position, text in self.step.remarks if position == self.position)
+        return (*([self.rest] if self.rest else []), *(text for position, text in self.step.remarks if position == self.position))
 
     def variants(self) -> Iterator[tuple[str, list[str]]]:
         """The cells as they are shown (~ where one is named), as they were computed (=), and their proved digits (≈)."""
@@ -73,6 +75,15 @@ class Line:
         if not self.columns:
             return texts
         return [f"{c} {t}" if t.startswith("≈") else f"{c} = {t}" for c, t in zip(self.columns, texts, strict=True)]
+
+    @property
+    def rest(self) -> str:
+        """What is left out, in words."""
+        if not self.whole:
+            return ""
+        return (
+            f"the largest {len(self.cells)} of {self.whole:,}" if self.columns else f"the first {len(self.cells)} of {self.whole:,}"
+        )
 
     def joined(self, texts: list[str]) -> str:
         return ", ".join(self.labelled(texts)).join(self.brackets)
@@ -97,10 +108,19 @@ def _lines(step: Step, position: int, trace: Trace, digits: int) -> Iterator[Lin
     columns = trace.model.config.vocabulary if step.name in ("logits", "probs") else ()
     for head, row in enumerate(rows):
         which = head if len(rows) > 1 else None
-        if step.labels:
+        if len(row) > _WIDEST:
+            yield _elided(step, position, which, row, columns, digits)
+        elif step.labels:
             yield _by_name(step, position, which, row, step.labels[head], digits)
         else:
             yield Line(step, position, which, tuple(show(value, digits) for value in row), columns)
+
+
+def _elided(step: Step, position: int, head: int | None, row: Any, columns: tuple[str, ...], digits: int) -> Line:
+    """Of a long row the first entries; of logits and probabilities the largest."""
+    order = largest(row, _SHOWN) if columns else list(range(_SHOWN))
+    cells = tuple(show(row[n], digits) for n in order)
+    return Line(step, position, head, cells, tuple(columns[n] for n in order) if columns else (), len(row))
 
 
 def _by_name(step: Step, position: int, head: int | None, row: Any, labels: tuple[str, ...], digits: int) -> Line:
@@ -124,8 +144,24 @@ def weights(trace: Trace) -> Iterator[tuple[str, str]]:
             yield name, _nested(values[0] if values.ndim == 3 and len(values) == 1 else values)
 
 
+def tokenization(trace: Trace) -> list[str]:
+    """The text cut into pieces, each with its number, its one-hot row by index, and the merges that made it."""
+    if not trace.pieces:
+        return []
+    lines = ["", f"tokenization {[piece.id for piece in trace.pieces]}"]
+    for position, piece in enumerate(trace.pieces):
+        made = " ".join(_spelt(merge.left + merge.right) for merge in piece.merges)
+        hot = f"1 at index {piece.id} of {len(trace.model.config.vocabulary):,}; position: 1 at index {position}"
+        lines.append(f"  {piece.text!r:<12} {piece.id:>6}   one-hot: {hot}" + (f"   merges: {made}" if made else ""))
+    return lines
+
+
+def _spelt(data: bytes) -> str:
+    return repr(data.decode("utf-8", "backslashreplace"))
+
+
 def _nested(values: Any) -> str:
-    return str(values) if not hasattr(values, "shape") else "(" + ", ".join(_nested(item) for item in values) + ")"
+    return str(values) if not getattr(values, "ndim", 0) else "(" + ", ".join(_nested(item) for item in values) + ")"
 
 
 def outcome(trace: Trace) -> str:

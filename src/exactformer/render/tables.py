@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from exactformer.circuits.matrices import Table
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers import Exact, Named
@@ -50,7 +52,8 @@ def _columns(trace: Trace, name: str, head: int, width: int) -> Sequence[str]:
 def entry(value: Any, decimals: int | None, digits: int = 12) -> str:
     """A number in a table: rounded to decimals, or in its shortest form."""
     if decimals is None or value is MASKED or not isinstance(value, Exact | Named):
-        return f"{value:.{decimals}f}" if decimals is not None and isinstance(value, float) else show(value, digits).marked
+        rounded = decimals is not None and isinstance(value, float | np.floating)
+        return f"{value:.{decimals}f}" if rounded else show(value, digits).marked
     return fixed_decimals(value, decimals)
 
 

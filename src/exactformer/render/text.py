@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from textwrap import wrap
 
-from exactformer.render.layout import Line, Section, outcome, sections, summary, verdict, weights
+from exactformer.render.layout import Line, Section, outcome, sections, summary, tokenization, verdict, weights
 from exactformer.trace import Trace
 
 Paint = Callable[[str, str], str]  # text and status in, text out
@@ -33,6 +33,7 @@ def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 12
     lines += [f"tokens {' '.join(trace.tokens)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"]
     if trace.arithmetic == "exact":
         lines += ["", *("  ".join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in row) for row in _LEGEND)]
+    lines += tokenization(trace)
     for name, values in [("", ""), *weights(trace)]:
         lines += wrap(f"  {name:<{_LABEL}} {values}", width, subsequent_indent=" " * (_LABEL + 4)) or [""]
     for section in sections(trace, digits):

@@ -70,6 +70,19 @@ def show(value: Any, digits: int = 12) -> Shown:
     return Shown(value, "ball", _ball(value, digits)) if isinstance(value, arb) else _float(value)
 
 
+def largest(row: Any, count: int) -> list[int]:
+    """The places of the largest entries by their midpoints: which to show, not a proved order."""
+    return sorted(range(len(row)), key=lambda n: _midpoint(row[n]), reverse=True)[:count]
+
+
+def _midpoint(value: Any) -> float:
+    if isinstance(value, arb):
+        return float(value.mid())
+    if isinstance(value, Undefined) or value is MASKED or value is None:
+        return float("-inf")
+    return value.to_float() if isinstance(value, Number) else float(value)
+
+
 def _named(value: Named, digits: int) -> Shown:
     try:
         proved = nearly(value, digits)

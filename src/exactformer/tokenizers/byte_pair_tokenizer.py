@@ -114,7 +114,7 @@ class BytePairTokenizer:
         try:
             from tiktoken import Encoding
         except ImportError:
-            raise TokenizerError("byte-pair encoding needs the tiktoken library: pip install 'exactformer[gpt2]'") from None
+            raise TokenizerError("byte-pair encoding needs the tiktoken library: pip install tiktoken") from None
         encoding = Encoding("gpt2", pat_str=_PATTERN, mergeable_ranks=self.ranks, special_tokens={})
         encode: Callable[[str], list[int]] = encoding.encode_ordinary
         return encode

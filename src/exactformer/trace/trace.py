@@ -74,6 +74,7 @@ class Trace:
     steps: tuple[Step, ...]
     output: tuple[Output, ...]
     stopped: tuple[str | None, ...]  # for every position, the named step that it stops at, if it stops
+    pieces: tuple[Any, ...] = ()  # what a tokenizer cut the input into, where one did
 
     def __getitem__(self, name: str) -> Step:
         for step in self.steps:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 from typing import Any, get_args
 
 from exactformer.circuits import Circuit, CircuitError, Head
-from exactformer.model.config import Mask
+from exactformer.model.config import ConfigError, Mask
+from exactformer.model.weights import expected_shapes
 from exactformer.numbers import array
 from exactformer.proofs.rules import Lookup
 from exactformer.worksheets.reader import Table, WorksheetError, describe
 
 _LONGEST = 512  # positions
+_MOST_ENTRIES = 8_000_000  # of all weights together
 
 
 def read_circuit(worksheet: Table) -> Circuit:
@@ -38,8 +41,11 @@ def read_circuit(worksheet: Table) -> Circuit:
             confidence=predict.number("strength"),
             mask=fields.choice("mask", get_args(Mask)),  # type: ignore[arg-type]
         )
+        entries = sum(map(prod, expected_shapes(circuit.config).values()))
+        if entries > _MOST_ENTRIES:
+            raise CircuitError(f"its weights would have {entries:,} entries; a circuit may have {_MOST_ENTRIES:,}")
         circuit.build()
-    except CircuitError as error:
+    except (CircuitError, ConfigError) as error:
         raise WorksheetError(f"{worksheet.file}: circuit: {error}") from None
     predict.finish()
     fields.finish()

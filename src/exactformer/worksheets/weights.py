@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from hashlib import shake_256
 from math import prod
 from typing import Any, get_args
 
 import numpy as np
+from flint import fmpq
 
 from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigError, MlpWeights, Model, NormWeights, Weights
 from exactformer.model.config import Activation, Mask, Norm, Positions, Unembedding
@@ -15,16 +17,22 @@ from exactformer.model.weights import expected_shapes
 from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.numbers.field import ONE
+from exactformer.tokenizers import Tokenizer
 from exactformer.worksheets.reader import Decimal, Table, WorksheetError, describe
 
 _MOST_ENTRIES = 1_000_000
+_DRAWN = re.compile(r"drawn (\d{1,9}) by 1/([1-9]\d{0,5})")
 _IDENTITY = re.compile(r"(-|[^\s*]*)\s*\*?\s*identity")
 
 
-def read_model(worksheet: Table) -> Model:
+def read_model(worksheet: Table, tokenizer: Tokenizer | None = None) -> Model:
     fields, weights = worksheet.table("model"), worksheet.table("weights")
     vocabulary = fields.take("vocabulary")
-    if not isinstance(vocabulary, list) or not all(isinstance(token, str) for token in vocabulary):
+    if tokenizer is not None:
+        vocabulary = list(tokenizer.vocabulary)
+    elif isinstance(vocabulary, str):
+        raise fields.error("vocabulary", f'is {describe(vocabulary)}: write a list of texts, or "gpt2"')
+    elif not isinstance(vocabulary, list) or not all(isinstance(token, str) for token in vocabulary):
         raise fields.error("vocabulary", "is not a list of texts")
     table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
     try:
@@ -165,6 +173,8 @@ def _entries(fields: Table, name: str, value: Any, shape: tuple[int, ...], place
 def _shorthand(fields: Table, name: str, text: str, shape: tuple[int, ...]) -> Array:
     if text.strip() == "zeros":
         return zeros(*shape)
+    if drawn := _DRAWN.fullmatch(text.strip()):
+        return _drawn(f"{drawn[1]} {fields.path}{name}", int(drawn[2]), shape)
     match = _IDENTITY.fullmatch(text.strip())
     if match is None or len(shape) < 2:
         wanted = '"zeros"' if len(shape) < 2 else '"identity", a multiple such as "1/2 identity", or "zeros"'
@@ -173,6 +183,20 @@ def _shorthand(fields: Table, name: str, text: str, shape: tuple[int, ...]) -> A
         raise fields.error(name, f"is the identity, but its shape {_times(shape)} is not square")
     factor = fields.exact({"": "1", "-": "-1"}.get(match[1], match[1]), name)
     return _identity(shape[-1], factor).reshape(shape)
+
+
+def _drawn(seed: str, parts: int, shape: tuple[int, ...]) -> Array:
+    """Multiples of 1/parts from -1 to 1, drawn from a seed, the same on every machine.
+
+    They are read off SHAKE-256 of the seed, the table and the name, four bytes at a time; what would favour some is passed over.
+    """
+    count, choices = prod(shape), 2 * parts + 1
+    stream = shake_256(seed.encode()).digest(4 * (count + count // 100 + 64))
+    numbers = (int.from_bytes(stream[n : n + 4]) for n in range(0, len(stream), 4))
+    fair = (number % choices for number in numbers if number < 2**32 - 2**32 % choices)
+    result = np.empty(count, dtype=object)
+    result[:] = [Exact(fmpq(next(fair) - parts, parts)) for _ in range(count)]
+    return result.reshape(shape)
 
 
 def _times(shape: tuple[int, ...]) -> str:

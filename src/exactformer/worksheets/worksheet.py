@@ -13,15 +13,18 @@ from typing import Any
 
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import told
-from exactformer.model import Model
+from exactformer.model import InputError, Model
 from exactformer.model.config import Mask
 from exactformer.proofs.rules import Lookup
-from exactformer.trace import Trace, run
+from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2
+from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
 from exactformer.worksheets.reader import Decimal, Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
 _BARE_FRACTION = re.compile(r"[\[,=]\s*(-?\d+/\d+)\s*[\],\n]")
+GPT2_TOKENS = 50_257
+MOST_WEIGHTS = 4_000_000  # of a model that is computed exactly, or in balls
 LARGEST = 8 * 2**20  # bytes of a worksheet: far more than can be computed exactly
 
 
@@ -35,6 +38,9 @@ class Worksheet:
     about: str
     circuit: Circuit | None = None  # where the model is given by heads in words
     rule: Lookup | None = None  # what its theorem demands
+    tokenizer: Tokenizer | None = None  # what turns a prompt into tokens
+    notes: tuple[tuple[str, str], ...] = ()  # what is said of steps: the end of a step's name, and a sentence
+    checked: Callable[[], None] = lambda: None  # refuses weights that are no numbers; asked before they are computed with exactly
 
     def __repr__(self) -> str:
         return f"<worksheet {self.title!r}: {' '.join(self.tokens)!r}>"
@@ -45,10 +51,37 @@ class Worksheet:
         arithmetic: str = "exact",
         stop_at_named: bool = False,
         progress: Callable[[str], None] = lambda step: None,
+        prompt: str | None = None,
     ) -> Trace:
-        given = self.tokens if tokens is None else tokens
-        trace = run(self.model, given, arithmetic, self.title, stop_at_named, progress)
+        """Run the pass on tokens, on a prompt that the tokenizer cuts up, or on the worksheet's own input."""
+        pieces = () if prompt is None else self.pieces(prompt)
+        given = tuple(piece.name for piece in pieces) or (self.tokens if tokens is None else tokens)
+        if prompt is None and tokens is None and self.tokenizer is not None:
+            pieces = tuple(map(self.tokenizer.piece, self.model.ids(self.tokens)))
+        if not arithmetic.startswith("float"):
+            self._fits(arithmetic)
+            self.checked()
+        trace = replace(run(self.model, given, arithmetic, self.title, stop_at_named, progress), pieces=pieces)
+        if self.notes:
+            trace = replace(trace, steps=tuple(_noted(step, self.notes) for step in trace.steps))
         return trace if self.circuit is None else told(trace, self.circuit)
+
+    def _fits(self, arithmetic: str) -> None:
+        """Refuse what would take days: exact numbers and balls are objects, one for each weight."""
+        weights = sum(weight.size for _, weight in self.model.weights.named())
+        if weights > MOST_WEIGHTS:
+            raise InputError(
+                f"{self.title}: has {weights:,} weights; {arithmetic} arithmetic takes up to {MOST_WEIGHTS:,} "
+                "(float64 and float32 take any number, and exactformer certify proves the next token)"
+            )
+
+    def pieces(self, prompt: str) -> tuple[Piece, ...]:
+        """A prompt cut into tokens."""
+        tokenizer = self.tokenizer or WordTokenizer(self.model.config.vocabulary)
+        pieces = tuple(tokenizer.pieces(prompt))
+        if not pieces:
+            raise InputError("the prompt is empty: give at least one token")
+        return pieces
 
     def changed(
         self, *, strength: Any = None, length: int | None = None, mask: Mask | None = None, hard: bool = False
@@ -66,14 +99,36 @@ class Worksheet:
         return replace(self, circuit=circuit, model=circuit.build(), rule=self.rule and replace(self.rule, mask=circuit.mask))
 
 
+def _noted(step: Step, notes: tuple[tuple[str, str], ...]) -> Step:
+    """A step with what the worksheet says of it, at the first position."""
+    said = tuple((0, text) for end, text in notes if step.name == end or step.name.endswith(f".{end}"))
+    return replace(step, remarks=(*said, *step.remarks)) if said else step
+
+
 def load(source: str | os.PathLike[str]) -> Worksheet:
-    """A built-in example by name, or a worksheet by path.
+    """A built-in example by name, a worksheet by path, or the model in a folder.
 
     >>> load("capstone").trace("a b").token(1)
     'a'
     """
     name = os.fspath(source)
+    if name not in examples() and (Path(name).is_dir() or Path(name).suffix in (".safetensors", ".bin", ".pt", ".pth", ".ckpt")):
+        return _checkpoint(name)
     return loads(example_text(name) if name in examples() else _read(Path(name)), name)
+
+
+def _checkpoint(name: str) -> Worksheet:
+    from exactformer.checkpoints import open_checkpoint
+    from exactformer.tokenizers import load_tokenizer
+
+    folder = Path(name) if Path(name).is_dir() else Path(name).parent
+    has_one = any((folder / file).exists() for file in ("tokenizer.json", "vocab.json"))
+    tokenizer = load_tokenizer(folder) if has_one else None
+    checkpoint = open_checkpoint(name, None if tokenizer is None else tokenizer.vocabulary)
+    if tokenizer is None and len(checkpoint.model.config.vocabulary) == GPT2_TOKENS:  # its own, where the folder has none
+        tokenizer = gpt2()
+        checkpoint = open_checkpoint(name, tokenizer.vocabulary)
+    return Worksheet(checkpoint.model, (), checkpoint.name, "", tokenizer=tokenizer, checked=checkpoint.check_finite)
 
 
 def example_text(name: str) -> str:
@@ -113,16 +168,27 @@ def read(raw: dict[str, Any], name: str) -> Worksheet:
     table.take("claims", None)
     circuit = read_circuit(table) if "circuit" in raw else None
     rule = None if circuit is None else read_rule(table, circuit)
-    model = read_model(table) if circuit is None else circuit.build()
+    tokenizer = _tokenizer(raw)
+    model = read_model(table, tokenizer) if circuit is None else circuit.build()
     given = table.table("input")
-    tokens = _tokens(given)
-    given.finish()
-    worksheet = Worksheet(model, tokens, table.text("title", ""), table.text("about", ""), circuit, rule)
+    tokens = _tokens(given, tokenizer)
+    given.finish(prompt='vocabulary = "gpt2"')
+    notes = table.table("notes", required=False)
+    said = tuple((name, notes.text(name)) for name in notes.raw)
+    worksheet = Worksheet(model, tokens, table.text("title", ""), table.text("about", ""), circuit, rule, tokenizer, said)
     table.finish(model="weights, not with a circuit", weights="a model, not with a circuit", theorem="a circuit")
     return worksheet
 
 
-def _tokens(given: Table) -> tuple[str, ...]:
+def _tokenizer(raw: dict[str, Any]) -> Tokenizer | None:
+    """GPT-2's, where the vocabulary of the model is."""
+    model = raw.get("model")
+    return gpt2() if isinstance(model, dict) and model.get("vocabulary") == "gpt2" else None
+
+
+def _tokens(given: Table, tokenizer: Tokenizer | None) -> tuple[str, ...]:
+    if tokenizer is not None and "prompt" in given.raw:
+        return tuple(piece.name for piece in tokenizer.pieces(given.text("prompt")))
     value = given.take("tokens")
     if isinstance(value, str):
         return tuple(value.split())

@@ -1,0 +1,49 @@
+"""The arithmetic `exact` where the vocabulary is large: exact or named up to the last step, then balls.
+
+A closed form for each of 50,257 logits would be read by nobody. The logits are balls around the named numbers that they are, of
+as many bits as it takes to tell the largest from all others; probabilities are balls too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flint import arb
+
+from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.model.arithmetic import Choice
+from exactformer.model.exact_arithmetic import ExactArithmetic
+from exactformer.numbers.arrays import Array
+
+WIDE = 2048  # columns
+_LADDER = (128, 256, 512, 1024, 2048)  # bits
+
+
+class WideExactArithmetic(ExactArithmetic):
+    def linear(self, x: Array, weight: Array, bias: Array | None) -> Array:
+        if weight.shape[1] < WIDE:
+            return super().linear(x, weight, bias)
+        self._wide = (x, weight, bias)
+        return _as_balls(_LADDER[0], x, weight, bias)
+
+    def softmax(self, rows: Array) -> Array:
+        return ArbArithmetic(_LADDER[0]).softmax(rows) if _are_balls(rows) else super().softmax(rows)
+
+    def choose(self, logits: Array) -> list[Choice]:
+        if not _are_balls(logits):
+            return super().choose(logits)
+        choices = ArbArithmetic(_LADDER[0]).choose(logits)
+        for bits in _LADDER[1:]:
+            if all(choice.proved for choice in choices):
+                break
+            choices = ArbArithmetic(bits).choose(_as_balls(bits, *self._wide))
+        return choices
+
+
+def _as_balls(bits: int, x: Array, weight: Array, bias: Array | None) -> Array:
+    balls = ArbArithmetic(bits)
+    return balls.linear(balls.load(x), balls.load(weight), None if bias is None else balls.load(bias))
+
+
+def _are_balls(rows: Any) -> bool:
+    return isinstance(rows.flat[0], arb)

@@ -1,0 +1,82 @@
+"""Model folders on the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "checkpoints"))
+from gpt2_files import small_config, small_tensors, write_folder
+
+from test_cli import run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "model")
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "arb", "float64", "float32"])
+def test_a_folder_is_traced_in_every_arithmetic(folder: Path, arithmetic: str) -> None:
+    done = run("trace", str(folder), "--tokens", "0 2 1", "--arithmetic", arithmetic)
+    assert (done.returncode, done.stderr) == (0, "")
+    reference = run("trace", str(folder), "--tokens", "0 2 1", "--arithmetic", "float64", "--format", "json")
+    tokens = [out["token"] for out in json.loads(reference.stdout)["output"]]
+    assert done.stdout.rstrip().endswith(" ".join(tokens))
+    assert ("not proved" in done.stdout) == arithmetic.startswith("float")
+
+
+def test_a_prompt_is_cut_by_gpt2s_tokenizer_where_the_vocabulary_is_its_own(tmp_path: Path) -> None:
+    config, tensors = small_config(vocab_size=50257, n_layer=1), small_tensors(vocabulary=50257, layers=1)
+    folder = write_folder(tmp_path / "wide", config, tensors)
+    done = run("trace", str(folder), "--prompt", "hello my name is", "--arithmetic", "float64")
+    assert done.returncode == 0, done.stderr
+    assert "tokenization [31373, 616, 1438, 318]" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["trace", "{}"], "the input is empty"),
+        (["trace", "{}", "--tokens", "0 7"], "the token '7' is not in the vocabulary"),
+        (["trace", "{}", "--tokens", "0 0 0 0 0 0"], "has no position"),
+        (["trace", "{}", "--tokens", "0", "--prompt", "0"], "--prompt: give it or --tokens"),
+        (["prove", "{}", "--length", "2"], "give one: --rule sorted"),
+        (["prove", "{}", "--length", "3", "--rule", "sorted", "--arithmetic", "float64"], "floats prove nothing"),
+        (["prove", "{}", "--length", "4", "--rule", "sorted"], "7 positions are needed, the model has 5"),
+        (["trace", "{}/model.safetensors.gone"], "there is no such file"),
+    ],
+)
+def test_bad_input_is_one_line(folder: Path, args: list[str], problem: str) -> None:
+    done = run(*(arg.format(folder) for arg in args))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert problem in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_weight_that_is_no_number_is_named_before_exact_work(tmp_path: Path) -> None:
+    tensors = small_tensors()
+    tensors["h.1.ln_1.weight"][2] = float("nan")
+    folder = write_folder(tmp_path / "nan", tensors=tensors)
+    done = run("trace", str(folder), "--tokens", "0 1")
+    assert done.returncode == 2
+    assert "blocks.1.ln1.w: has an entry that is infinite or not a number" in done.stderr
+
+
+def test_a_model_that_is_too_large_for_exact_numbers_is_refused_at_once(tmp_path: Path) -> None:
+    config = small_config(n_layer=1, n_embd=512, n_inner=2048, vocab_size=3000)
+    tensors = small_tensors(layers=1, dim=512, inner=2048, vocabulary=3000)
+    folder = write_folder(tmp_path / "large", config, tensors)
+    done = run("trace", str(folder), "--tokens", "0 1")
+    assert done.returncode == 2
+    assert "exact arithmetic takes up to 4,000,000" in done.stderr
+
+
+def test_a_random_model_does_not_sort(folder: Path) -> None:
+    done = run("prove", str(folder), "--length", "2", "--rule", "sorted")
+    assert done.returncode == 1
+    assert "REFUTED" in done.stdout
+    assert "The trace of" in done.stdout
