@@ -22,6 +22,9 @@ _PLACES = {
     ],
     "trace": ["Descent", "Gradient", "Output", "Step", "Trace", "descend", "gradient", "run"],
     "circuits": ["Circuit", "CircuitError", "Head"],
+    "decoding": ["Chosen", "DecodingError", "Strategy", "distribution", "generate", "ranked"],
+    "tokenizers": ["TokenizerError", "load_tokenizer"],
+    "checkpoints": ["CheckpointError", "open_checkpoint"],
     "proofs": ["Demand", "Lookup", "Report", "Sequences", "Sorted", "prove"],
     "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],
 }  # fmt: skip

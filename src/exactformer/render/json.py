@@ -28,6 +28,7 @@ def document(trace: Trace, digits: int = 12) -> dict[str, Any]:
         "arithmetic": trace.arithmetic,
         "model": _model(trace, digits),
         "tokens": list(trace.tokens),
+        **({"tokenization": [_piece(piece) for piece in trace.pieces]} if trace.pieces else {}),
         "steps": [step(each, digits, _reached(each, trace)) for each in trace.steps],
         "output": [_output(output, trace, digits) for output in trace.output],
     }
@@ -84,6 +85,11 @@ def step(step: Step, digits: int = 12, reached: Sequence[bool] | None = None) ->
         "values": nested(step.values, 0),
     }
     return result | ({"remarks": [text for _, text in step.remarks]} if step.remarks else {})
+
+
+def _piece(piece: Any) -> dict[str, Any]:
+    merges = [{"rank": merge.rank, "left": merge.left.hex(), "right": merge.right.hex()} for merge in piece.merges]
+    return {"id": piece.id, "name": piece.name, "text": piece.text, "bytes": piece.bytes.hex(), "merges": merges}
 
 
 def _reached(step: Step, trace: Trace) -> list[bool]:

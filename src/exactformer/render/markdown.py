@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from exactformer.render.layout import Line, Section, outcome, sections, summary, verdict, weights
+from exactformer.render.layout import Line, Section, outcome, sections, summary, tokenization, verdict, weights
 from exactformer.trace import Trace
 
 
 def render(trace: Trace, digits: int = 12) -> str:
     lines = [f"# {plain(trace.title)}" if trace.title else "# A forward pass", "", summary(trace), ""]
+    lines += ["```", *tokenization(trace)[1:], "```", ""] if trace.pieces else []
     lines += [f"Tokens `{' '.join(trace.tokens)}`, arithmetic {trace.arithmetic}.", ""]
     if trace.arithmetic == "exact":
         lines += [

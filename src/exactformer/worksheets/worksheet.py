@@ -59,14 +59,14 @@ class Worksheet:
         if prompt is None and tokens is None and self.tokenizer is not None:
             pieces = tuple(map(self.tokenizer.piece, self.model.ids(self.tokens)))
         if not arithmetic.startswith("float"):
-            self._fits(arithmetic)
+            self.fits(arithmetic)
             self.checked()
         trace = replace(run(self.model, given, arithmetic, self.title, stop_at_named, progress), pieces=pieces)
         if self.notes:
             trace = replace(trace, steps=tuple(_noted(step, self.notes) for step in trace.steps))
         return trace if self.circuit is None else told(trace, self.circuit)
 
-    def _fits(self, arithmetic: str) -> None:
+    def fits(self, arithmetic: str) -> None:
         """Refuse what would take days: exact numbers and balls are objects, one for each weight."""
         weights = sum(weight.size for _, weight in self.model.weights.named())
         if weights > MOST_WEIGHTS:

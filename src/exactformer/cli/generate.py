@@ -1,0 +1,222 @@
+"""exactformer generate: a continuation, token by token, each choice proved where the arithmetic can."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exactformer.cli.common import (
+    DONE,
+    UNDECIDED,
+    arithmetic_option,
+    digits_of_named_numbers,
+    digits_option,
+    emit,
+    keep_the_source,
+    opened,
+    output_option,
+    refuse,
+    tokens_option,
+)
+from exactformer.progress import Progress
+
+if TYPE_CHECKING:
+    from exactformer.decoding import Chosen, Strategy
+
+_INTERRUPTED = 130
+
+
+@click.command("generate")
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET|FOLDER]", default="capstone")
+@click.option("--prompt", metavar="TEXT", help="Text to continue, cut up by the model's tokenizer.")
+@tokens_option
+@click.option("--max", "most", type=click.IntRange(1), default=20, show_default=True, help="The most tokens.")
+@click.option("--top-k", type=click.IntRange(1), help="Draw from the K largest logits alone.")
+@click.option("--top-p", metavar="P", help="Draw from the smallest set whose probabilities reach P, e.g. 0.9 or 9/10.")
+@click.option("--temperature", metavar="T", help="Divide logits by this number first, e.g. 0.7 or 2/3; 0 is greedy.")
+@click.option("--seed", type=int, help="Of what is drawn. Default: a new one, which is told.")
+@click.option("--stop", metavar="TOKEN", multiple=True, help="End with this token of the vocabulary; repeatable.")
+@digits_option
+@arithmetic_option
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@output_option
+def command(
+    source: str, prompt: str | None, tokens: str | None, most: int, top_k: int | None, top_p: str | None, temperature: str | None,
+    seed: int | None, stop: tuple[str, ...], digits: int, arithmetic: str, form: str, output: Path | None,
+) -> None:  # fmt: skip
+    """Continue a text: greedily, or with --top-k, --top-p, --temperature or --seed by drawing, which is proved too."""
+    from exactformer.decoding import DecodingError, generate
+    from exactformer.decoding.generating import fresh_seed
+
+    keep_the_source(source, output)
+    digits_of_named_numbers(arithmetic)
+    refuse(prompt is not None and tokens is not None, "--prompt: does not go with --tokens")
+    try:
+        strategy = _strategy(top_k, top_p, temperature, seed)
+        worksheet = opened(source)
+        if not arithmetic.startswith("float"):
+            worksheet.fits(arithmetic)
+            worksheet.checked()
+        names = _names(worksheet, prompt, tokens)
+        ids = worksheet.model.ids(names)
+        seed = None if strategy.greedy else fresh_seed() if seed is None else seed
+        with Progress() as progress:
+            stream = _Stream(progress, form == "text" and output is None)
+            choices = generate(
+                worksheet.model, ids, steps=most, arithmetic=arithmetic, strategy=strategy, stop=stop, seed=seed,
+                tokenizer=worksheet.tokenizer, progress=stream.progress,
+            )  # fmt: skip
+            interrupted = stream.follow(choices)
+    except DecodingError as error:
+        raise click.ClickException(f"--{error}") from None
+    chosen = stream.chosen
+    if form == "text" and (chosen or not interrupted):
+        told = "" if stream.shown else f"{stream.text}\n"
+        emit(told + _text(chosen, arithmetic, strategy, seed, digits), None if interrupted else output)
+    elif not interrupted:
+        emit(_json(chosen, worksheet.title, arithmetic, strategy, seed, names, digits), output)
+    if interrupted:
+        click.echo(f"exactformer: interrupted after {len(chosen):,} token{'s' * (len(chosen) != 1)}", err=True)
+        sys.exit(_INTERRUPTED)
+    end = chosen[-1].end
+    assert end is not None
+    if end.kind == "undecided":
+        click.echo(f"exactformer: {end.text}", err=True)
+    sys.exit(UNDECIDED if end.kind == "undecided" else DONE)
+
+
+def _strategy(top_k: int | None, top_p: str | None, temperature: str | None, seed: int | None) -> Strategy:
+    from exactformer.decoding import GREEDY, Strategy
+
+    options = {"--top-k": top_k, "--top-p": top_p, "--seed": seed}
+    if temperature is None and all(value is None for value in options.values()):
+        return GREEDY
+    strategy = Strategy("1" if temperature is None else temperature, top_k, top_p)
+    for option, value in options.items():
+        refuse(strategy.greedy and value is not None, f"{option}: does not go with --temperature 0, which draws nothing")
+    return strategy
+
+
+def _names(worksheet: Any, prompt: str | None, tokens: str | None) -> tuple[str, ...]:
+    if prompt is not None:
+        return tuple(piece.name for piece in worksheet.pieces(prompt))
+    return tuple(worksheet.tokens if tokens is None else tokens.split())
+
+
+class _Stream:
+    """Text as it comes. Signs of life stop with the first of it, for they would wipe it from a terminal."""
+
+    def __init__(self, progress: Progress, shown: bool) -> None:
+        self.signs, self.shown = progress, shown
+        self.chosen: list[Chosen] = []
+        self.text = ""
+
+    def progress(self, step: str) -> None:
+        if not (self.shown and self.text):
+            self.signs(step)
+
+    def follow(self, choices: Iterator[Chosen]) -> bool:
+        """Was it interrupted?"""
+        interrupted = False
+        try:
+            for choice in choices:
+                if not self.text:
+                    self.signs.clear()
+                piece = printable(choice.text)
+                self.chosen.append(choice)
+                self.text += piece
+                if self.shown:
+                    click.echo(piece, nl=False)
+                    sys.stdout.flush()
+        except KeyboardInterrupt:
+            interrupted = True
+        if self.shown and (self.chosen or not interrupted):
+            click.echo()
+        return interrupted
+
+
+def printable(text: str) -> str:
+    """Text that a terminal takes for nothing else: what a model says may hold its commands.
+
+    >>> printable("a\\nb\\x1b[2J")
+    'a\\nb\\\\x1b[2J'
+    """
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+def _text(chosen: list[Chosen], arithmetic: str, strategy: Strategy, seed: int | None, digits: int) -> str:
+    from exactformer.render.tables import grid
+
+    drawn = "" if seed is None else f", seed {seed}"
+    lines = ["", f"{strategy}{drawn}, arithmetic {arithmetic}", ""]
+    found = [choice for choice in chosen if choice.id is not None]
+    if found:
+        columns = ["probability", "", "rank", "runner-up", "margin"]
+        lines += grid([printable(str(choice.token)) for choice in found], columns, [_cells(choice, digits) for choice in found])
+    end = chosen[-1].end
+    return "\n".join([*(line.rstrip() for line in lines), *([] if end is None else ["", f"end: {end.text}"])]) + "\n"
+
+
+def _cells(choice: Chosen, digits: int) -> list[str]:
+    return [
+        _number(choice.probability, digits),
+        "proved" if choice.proved else "not proved",
+        "undecided" if choice.rank is None else str(choice.rank),
+        "undecided" if choice.runner_up is None else printable(choice.runner_up),
+        "" if choice.margin is None else _number(choice.margin, digits),
+    ]
+
+
+def _number(value: Any, digits: int) -> str:
+    from exactformer.render.values import show
+
+    shown = show(value, digits)
+    return f"{shown.text} ≈ {shown.digits}" if shown.digits and not shown.too_long else shown.text
+
+
+def _json(
+    chosen: list[Chosen], title: str, arithmetic: str, strategy: Strategy, seed: int | None, prompt: tuple[str, ...], digits: int
+) -> str:
+    from exactformer.render.json import value
+
+    end = chosen[-1].end
+    assert end is not None
+    document = {
+        "format": "exactformer continuation 1",
+        "title": title,
+        "arithmetic": arithmetic,
+        "strategy": {
+            "temperature": str(strategy.temperature),
+            "top_k": strategy.top_k,
+            "top_p": None if strategy.top_p is None else str(strategy.top_p),
+        },
+        "seed": seed,
+        "tokens": list(prompt),
+        "text": "".join(choice.text for choice in chosen),
+        "chosen": [
+            {
+                "position": choice.position,
+                "id": choice.id,
+                "token": choice.token,
+                "text": choice.text,
+                "proved": choice.proved,
+                "probability": value(choice.probability, digits),
+                "rank": choice.rank,
+                "runner_up": choice.runner_up,
+                "margin": None if choice.margin is None else value(choice.margin, digits),
+                "bits": choice.bits,
+            }
+            for choice in chosen
+            if choice.id is not None
+        ],
+        "end": {"kind": end.kind, "text": end.text},
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
