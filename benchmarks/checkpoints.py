@@ -151,7 +151,7 @@ def _result(opened: float, times: dict[int, list[float]], ours: tuple[int, int],
     )
     memory = (
         f"Memory of a process that opens the file and makes one pass of {POSITIONS} tokens, divided by that of the NumPy program: "
-        f"{allocated:.3g} for what is allocated, {resident:.3g} for what is resident (which counts what is read of the mapped file). "
+        f"{allocated:.3g} for what is allocated, {resident:.3g} for what is resident (with what is read of the mapped file). "
         f"The file of {4 * sum(int(np.prod(s)) for _, s in _shapes()) // 10**6} MB opens in {opened:.2g} s."
     )
     data = {

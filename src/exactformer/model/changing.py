@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from exactformer.model.config import ConfigError, Norm
+from exactformer.model.exact_arithmetic import ExactArithmetic
 from exactformer.model.forward import Model
 from exactformer.model.weights import NormWeights, Weights
 from exactformer.numbers import array, exact
@@ -27,7 +28,7 @@ def with_weights(model: Model, changes: Iterable[str]) -> Model:
     for change in changes:
         name, place, number = _parsed(change, values)
         if name not in copied:
-            values[name] = values[name].copy() if values[name].dtype == object else values[name].astype(object)
+            values[name] = ExactArithmetic().load(values[name]).copy()  # of the floats of a checkpoint, their values
             copied.add(name)
         values[name][place] = number
     return replace(model, weights=rebuilt_weights(model.weights, values))

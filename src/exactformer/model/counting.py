@@ -72,6 +72,12 @@ class CountingArithmetic(Arithmetic):
         result.fill(Counted(self.tally))
         return result
 
+    def _unmasked(self, x: Any) -> Any:
+        """Masked weights are zeros: a plain product multiplies them like any other."""
+        if not isinstance(x, np.ndarray) or MASKED not in x.ravel().tolist():
+            return x
+        return _each(lambda entry: Counted(self.tally) if entry is MASKED else entry, x)
+
     def constant(self, number: Number) -> Counted:
         return Counted(self.tally)
 
@@ -169,10 +175,10 @@ class CountingArithmetic(Arithmetic):
         return Counted(self.tally), pattern / len(targets)
 
     def product(self, x: Any, y: Any) -> Any:
-        return np.matmul(_unmasked(x), _unmasked(y))
+        return np.matmul(self._unmasked(x), self._unmasked(y))
 
     def times(self, x: Any, y: Any) -> Any:
-        return _unmasked(x) * _unmasked(y)
+        return self._unmasked(x) * self._unmasked(y)
 
     def over(self, x: Any, y: Any) -> Any:
         return x / y
@@ -209,14 +215,6 @@ _ACTIVATIONS: dict[Activation, Callable[[Counted], Counted]] = {
     "gelu": lambda x: x * (x * x).other() * x,  # x/√2, erf, and two products
     "gelu_tanh": lambda x: x * (x + x * x * x * x).other() * x,
 }
-
-
-def _unmasked(x: Any) -> Any:
-    """Masked weights are zeros: a plain product multiplies them like any other."""
-    if not isinstance(x, np.ndarray) or MASKED not in x.ravel().tolist():
-        return x
-    stand_in = next(entry for entry in x.flat if entry is not MASKED)
-    return _each(lambda entry: stand_in if entry is MASKED else entry, x)
 
 
 def _each(function: Callable[[Any], Any], x: Any) -> Any:

@@ -47,7 +47,7 @@ MASKED = _Masked()
 _TWO = Exact(fmpq(2))
 _CUBIC = exact("0.044715")  # of the tanh form of GELU
 # For exactness recovered in passing; decisions have the full budget. Gradients hold many zeros that lie too deep for a proof.
-_PASSING, _HANDING_BACK = Budget(work=100_000, nodes=600), Budget(work=20_000, nodes=300, cuts=3, failures=1)
+_PASSING, _HANDING_BACK = Budget(work=100_000, nodes=600), Budget(work=10_000, nodes=200, cuts=3, failures=1)
 
 
 class ExactArithmetic(Arithmetic):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -33,7 +33,7 @@ def demand(rule: Rule, tokens: Tokens) -> Demand:
         return wanted
     if isinstance(wanted, str):
         return Demand(frozenset([wanted]))
-    if isinstance(wanted, Mapping):
+    if isinstance(wanted, Mapping) and wanted:
         most = max(wanted.values())
         return Demand(frozenset(token for token, share in wanted.items() if share == most))
     if isinstance(wanted, set | frozenset | list | tuple) and wanted and all(isinstance(token, str) for token in wanted):
@@ -139,9 +139,6 @@ class Sorted:
     def __call__(self, tokens: Tokens) -> Demand:
         in_order = sorted(tokens[: self.prompt], key=self.order.index)
         return Demand(frozenset([in_order[len(tokens) - self.prompt]]), "sorted")
-
-
-RULES: dict[str, Callable[..., Rule]] = {"lookup": Lookup, "sorted": Sorted}
 
 
 def _back(n: int) -> str:

@@ -6,11 +6,15 @@ from collections import Counter
 
 from exactformer.model import Config
 from exactformer.model.counting import KINDS
+from exactformer.render.layout import count
 from exactformer.trace.budget import Budget
 
 
 def render(title: str, budgets: list[Budget], config: Config, tile: int) -> str:
-    lines = [f"{title}: what it costs", f"{config.heads} heads of {config.head_dim}, {config.blocks} blocks, mask {config.mask}"]
+    lines = [
+        f"{title}: what it costs",
+        f"{count(config.heads, 'head')} of {config.head_dim}, {count(config.blocks, 'block')}, mask {config.mask}",
+    ]
     for budget in budgets:
         for length in budget.lengths:
             how = "counted" if length in budget.counted else "from the polynomial that the counts lie on"

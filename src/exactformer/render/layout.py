@@ -174,8 +174,8 @@ def summary(trace: Trace) -> str:
     config = trace.model.config
     parts = [
         f"{config.dim} dimensions",
-        _count(config.heads, "head"),
-        _count(config.blocks, "block"),
+        count(config.heads, "head"),
+        count(config.blocks, "block"),
         "no norm" if config.norm == "none" else f"{config.norm}-norm, ε = {config.epsilon}",
         f"mask {config.mask}",
         f"scale {config.scale_factor}",
@@ -202,5 +202,5 @@ def verdict(output: Output, arithmetic: str) -> str:
     return f"proved: {lead}" if output.proved else f"in {arithmetic}, not proved: {lead}"
 
 
-def _count(n: int, noun: str) -> str:
+def count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -22,7 +22,7 @@ def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[s
     table = [["", *columns], *([name, *row] for name, row in zip(rows, cells, strict=True))]
     widths = [max(len(row[n]) for row in table) for n in range(len(table[0]))]
     return [
-        "  ".join(cell.rjust(w) if n else cell.ljust(w) for n, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        "  ".join(cell.rjust(w) if n else cell.ljust(w) for n, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip()
         for row in table
     ]
 

@@ -1,0 +1,187 @@
+"""Theorems, circuits and tables on the command line: statuses, one line for what is wrong, and options that mean something."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from exactformer.cli import main
+from exactformer.worksheets.worksheet import example_text
+
+DAMAGE = "blocks.1.attn.W_V[0,1,1]=0"
+
+
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Run(Protocol):
+    def __call__(self, *args: str) -> Done: ...
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """The program in this process: starting dozens of others would take longer than their work."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(*args: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["exactformer", *args])
+        try:
+            main()
+            status = 0
+        except SystemExit as end:
+            status = int(end.code or 0)
+        return Done(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def prove(run: Run) -> Run:
+    return lambda *args: run("prove", *args, "--workers", "1")
+
+
+def test_proved_is_status_0_and_leaves_nothing_behind(prove: Run, tmp_path: Path) -> None:
+    done = prove("induction", "--length", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "PROVED: 84 sequences proved" in done.stdout
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_refuted_is_status_1_with_a_counterexample_and_its_trace(prove: Run) -> None:
+    done = prove("induction", "--length", "2", "--set", DAMAGE)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "REFUTED: 16 sequences proved, 4 sequences refuted, 0 sequences undecided" in done.stdout
+    assert "  refuted: after a ! it says ! (tied with a, b, c), where a is demanded" in done.stdout
+    assert done.stdout.rstrip().endswith("a !  →  ! !")
+
+
+def test_undecided_is_status_3(prove: Run) -> None:
+    done = prove("induction", "--length", "1", "--arithmetic", "arb")
+    assert done.returncode == 3
+    assert "UNDECIDED: 0 sequences proved, 0 sequences refuted, 4 sequences undecided" in done.stdout
+
+
+def test_a_report_for_other_programs_in_a_file(prove: Run, tmp_path: Path) -> None:
+    target = tmp_path / "report.json"
+    done = prove("induction", "--length", "3", "--hard", "--mask", "causal", "--format", "json", "-o", str(target))
+    assert (done.returncode, done.stdout) == (0, "")
+    document = json.loads(target.read_text(encoding="utf-8"))
+    assert (document["verdict"], document["sequences"]) == ("proved", 84)
+    assert "positions so far" in document["statement"]
+
+
+def test_strengths(prove: Run) -> None:
+    # Heads that are too weak are refuted, and the search says how strong they must be.
+    assert prove("induction", "--length", "3", "--strength", "1/100000").returncode == 0
+    assert prove("induction", "--length", "3", "--strength", "0").returncode == 1
+    done = prove("induction", "--length", "3", "--strength", "search")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1].split()[:2] == ["3", "1"]
+
+
+def test_longer_than_the_worksheet(prove: Run, tmp_path: Path) -> None:
+    sheet = tmp_path / "short.toml"
+    sheet.write_text(example_text("induction").replace("length = 6", "length = 2").replace("! a b a c b", "a b"))
+    done = prove(str(sheet), "--length", "3")
+    assert done.returncode == 0
+    assert "8 cases computed, which stand for 84 sequences" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["prove", "induction"], "--length: is missing"),
+        (["prove", "induction", "--length", "0"], "--length"),
+        (
+            ["prove", "induction", "--length", "64"],
+            "--length: there are 453,709,822,561,251,284,617,832,809",
+        ),
+        (["prove", "induction", "--length", "2", "--strength", "strong"], "--strength: 'strong' is not"),
+        (["prove", "induction", "--length", "2", "--strength", "search", "--hard"], "--strength search: does not go with"),
+        (
+            ["prove", "induction", "--length", "2", "--strength", "search", "--format", "json"],
+            "--strength search: does not go with",
+        ),
+        (["prove", "induction", "--length", "2", "--tokens", "a b"], "--tokens: does not go with --length"),
+        (["prove", "induction", "--length", "2", "--digits", "3"], "--digits: does not go with --length"),
+        (["prove", "induction", "--schedule", "flash", "--strength", "3"], "--strength: does not go with --schedule"),
+        (["prove", "induction", "--length", "2", "--arithmetic", "float64"], "--arithmetic float64: floats prove nothing"),
+        (["prove", "induction", "--length", "2", "--set", "W_E[9,9]=1"], "W_E[9,9]: is not an entry: W_E is 4 × 18"),
+        (["prove", "induction", "--length", "2", "--journal", "/"], "/: cannot be opened"),
+        (["prove", "capstone", "--length", "2"], "capstone: has no circuit"),
+        (["prove", "capstone", "--length", "2", "--strength", "2"], "has no circuit, whose strength"),
+        (["circuits", "induction", "--head", "2.0"], "--head: there is no head '2.0' (0.0, 1.0)"),
+        (["circuits", "induction", "--hard"], "--hard, --mask: circuits are of the weights alone"),
+        (["circuits", "no-such.toml"], "no-such.toml: there is no such file"),
+        (["trace", "induction", "--step", "blocks.7.attn.q"], "--step: there is no step 'blocks.7.attn.q' (embed, pos_embed,"),
+        (["trace", "induction", "--decimals", "1"], "--decimals: goes with --step"),
+        (
+            ["trace", "induction", "--step", "logits", "--decimals", "1", "--arithmetic", "arb"],
+            "--decimals: a ball shows",
+        ),
+        (["trace", "induction", "--step", "logits", "--format", "json"], "--step: goes with --format text"),
+        (["trace", "induction", "--tokens", "a b c a b c a"], "position 6: the token 'a' has no position"),
+        (["trace", "capstone", "--strength", "3"], "has no circuit, whose strength"),
+    ],
+)
+def test_bad_usage_is_one_line_and_status_2(run: Run, args: list[str], problem: str) -> None:
+    done = run(*args)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("exactformer: ")
+    assert problem in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('key = "previous"', 'key = "prevoius"'),
+        ('to = "output"', 'to = "previous"'),
+        ('"b", "c"]', '"b", "b"]'),
+        ("length = 6", "length = -1"),
+    ],
+)
+def test_a_bad_worksheet_is_one_line_that_names_it(run: Run, tmp_path: Path, old: str, new: str) -> None:
+    sheet = tmp_path / "mine.toml"
+    sheet.write_text(example_text("induction").replace(old, new))
+    done = run("prove", str(sheet), "--length", "2")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"exactformer: {sheet}: circuit")
+    assert done.stderr.count("\n") == 1
+
+
+def test_circuits_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    done = run("circuits", "similar", "--head", "1.0")
+    assert done.returncode == 0
+    assert done.stdout.startswith("block 1, head 0: matches meaning with previous, strength 100; copies token to output\n")
+    assert "  cat     100      80    0    0    0\n" in done.stdout
+    assert "block 0" not in done.stdout.replace("brought by block 0", "")
+    changed = run("circuits", "induction", "--head", "1.0", "--set", DAMAGE, "--decimals", "1", "-o", str(tmp_path / "out"))
+    assert changed.returncode == 0
+    rows = [line.split() for line in (tmp_path / "out").read_text().splitlines()]
+    assert ["a", "0.0", "0.0", "0.0", "0.0"] in rows
+
+
+def test_traces_of_variants(run: Run) -> None:
+    hard = run("trace", "induction", "--hard", "--step", "blocks.1.attn.pattern")
+    assert hard.stdout.splitlines()[-1].split() == ["b", "0", "0", "0", "1", "0", "0"]
+    causal = run("trace", "induction", "--mask", "causal", "--step", "blocks.1.attn.scores", "--decimals", "1")
+    assert causal.stdout.splitlines()[2].split() == ["!", "100.0", "100.0", "0.0", "0.0", "0.0", "0.0"]
+    weak = run("trace", "induction", "--strength", "1/2", "--tokens", "a b a", "--step", "blocks.0.attn.scores")
+    assert weak.stdout.splitlines()[-1].split() == ["a", "0", "1/2", "0"]
+
+
+def test_the_cost_of_a_circuit_is_counted_where_a_position_may_look_nowhere(run: Run) -> None:
+    done = run("budget", "induction", "--lengths", "1,4")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "multiplications" in done.stdout
