@@ -1,14 +1,20 @@
-# `make` sets up and traces the capstone; `make test` sets up and runs every check; `make bench` runs the benchmarks.
+# `make` sets up and traces the capstone; `make test` sets up and runs every check; `make bench` runs the benchmarks;
+# `make test-large` certifies models of the size of GPT-2 small (minutes, and 4 GB of memory).
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+SUDO    = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+CHROMIUM = { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -qq -y --no-install-recommends chromium; }
 
-.PHONY: trace test bench lint clean
+.PHONY: trace test test-large bench lint clean
 trace: $(VENV)/ready
 	@$(BIN)/exactformer trace
 
 test: $(VENV)/ready-dev lint
 	$(BIN)/pytest -n auto
+
+test-large: $(VENV)/ready-dev
+	$(BIN)/pytest -m large tests/large
 
 lint: $(VENV)/ready-dev
 	$(BIN)/ruff check .
@@ -26,6 +32,7 @@ $(VENV)/ready: pyproject.toml
 
 $(VENV)/ready-dev: $(VENV)/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@command -v chromium >/dev/null || $(CHROMIUM) || echo "chromium was not installed: the tests of the page will fail"
 	@touch $@
 
 clean:

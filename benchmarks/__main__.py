@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 
-from benchmarks import backward, checkpoints, forward, report
+from benchmarks import backward, certified, checkpoints, float_errors, forward, report
 
-BENCHMARKS = (forward, backward, checkpoints)  # each a module with run(progress) -> Result
+BENCHMARKS = (forward, backward, checkpoints, float_errors, certified)  # each a module with run(progress) -> Result
 
 
 def main() -> None:

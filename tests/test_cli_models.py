@@ -40,12 +40,12 @@ def test_a_prompt_is_cut_by_gpt2s_tokenizer_where_the_vocabulary_is_its_own(tmp_
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        (["trace", "{}"], "the input is empty"),
+        (["trace", "{}"], "has no input of its own"),
         (["trace", "{}", "--tokens", "0 7"], "the token '7' is not in the vocabulary"),
         (["trace", "{}", "--tokens", "0 0 0 0 0 0"], "has no position"),
         (["trace", "{}", "--tokens", "0", "--prompt", "0"], "--prompt: give it or --tokens"),
         (["prove", "{}", "--length", "2"], "give one: --rule sorted"),
-        (["prove", "{}", "--length", "3", "--rule", "sorted", "--arithmetic", "float64"], "floats prove nothing"),
+        (["prove", "{}", "--length", "3", "--rule", "sorted", "--arithmetic", "float64"], "'float64' is not one of"),
         (["prove", "{}", "--length", "4", "--rule", "sorted"], "7 positions are needed, the model has 5"),
         (["trace", "{}/model.safetensors.gone"], "there is no such file"),
     ],

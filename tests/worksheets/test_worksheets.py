@@ -131,7 +131,7 @@ def test_files_from_strangers(tmp_path: Path, content: bytes, problem: str) -> N
 def test_unknown_names_list_the_examples(tmp_path: Path) -> None:
     with pytest.raises(WorksheetError, match="capstone"):
         xf.load("no-such-thing")
-    with pytest.raises(WorksheetError, match="is a folder or a device"):
+    with pytest.raises(xf.CheckpointError, match=r"has no model\.safetensors"):
         xf.load(tmp_path)
 
 

@@ -32,11 +32,11 @@ def blocks(text: str, name: str) -> list[Block]:
 def _fenced(text: str) -> Iterator[Block]:
     at = 0
     while opening := _FENCE.search(text, at):
-        fence, info = opening[2], opening[3].split()
+        fence, info = opening[2], opening[3].lower().split()
         start = min(opening.end() + len(re.match(r"\r?\n?", text[opening.end() : opening.end() + 2])[0]), len(text))  # type: ignore[index]
         closing = re.compile(rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$", re.MULTILINE).search(text, start)
         end = closing.start() if closing else len(text)
         at = closing.end() if closing else len(text)
         body = text[start:end]
-        if info[:1] == ["toml"] and ("exactformer" in info[1:] or _OURS.search(body)):
+        if "exactformer" in info or (info[:1] == ["toml"] and _OURS.search(body)):
             yield Block(body, start, text.count("\n", 0, start))

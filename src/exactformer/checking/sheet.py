@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exactformer.model import InputError
+from exactformer.model.wide_arithmetic import WIDE
 from exactformer.trace import Trace
 from exactformer.worksheets import WorksheetError
 from exactformer.worksheets.reader import Table
@@ -13,7 +14,7 @@ from exactformer.worksheets.worksheet import read
 
 def trace_of(raw: dict[str, Any], file: str) -> Trace | None:
     """The pass of a worksheet; None of claims alone."""
-    if not any(field in raw for field in ("model", "weights", "input")):
+    if not any(field in raw for field in ("model", "weights", "input", "circuit")):
         table = Table(raw, file)
         table.take("claims", None)
         table.text("title", "")
@@ -21,6 +22,10 @@ def trace_of(raw: dict[str, Any], file: str) -> Trace | None:
         table.finish()
         return None
     try:
-        return read(raw, file).trace()
+        worksheet = read(raw, file)
+        tokens = len(worksheet.model.config.vocabulary)
+        if tokens >= WIDE:
+            raise WorksheetError(f"{file}: model.vocabulary has {tokens:,} tokens; claims are checked about fewer than {WIDE:,}")
+        return worksheet.trace()
     except InputError as error:
         raise WorksheetError(f"{file}: input.tokens: {error}") from None

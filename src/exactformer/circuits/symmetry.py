@@ -34,7 +34,10 @@ def interchangeable(model: Model, circuit: Circuit | None) -> Classes:
             if leader[one] != leader[other] and _exchangeable(model, circuit, exact_weights, one, other):
                 joined = leader[other]
                 leader = {token: leader[one] if lead == joined else lead for token, lead in leader.items()}
-    return tuple(tuple(t for t in vocabulary if leader[t] == first) for first in vocabulary if leader[first] == first)
+    classes: dict[str, list[str]] = {}
+    for token in vocabulary:
+        classes.setdefault(leader[token], []).append(token)
+    return tuple(map(tuple, classes.values()))
 
 
 def _plain(model: Model) -> bool:

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from exactformer.cli import budget, check, circuits, examples, generate, grad, prove, trace
+from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, trace
 from exactformer.cli.common import BAD_INPUT, DONE, UNDECIDED
 
 
@@ -20,12 +20,14 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for module in (trace, grad, generate, prove, circuits, budget, check, examples):
+for module in (trace, grad, generate, certify, prove, circuits, budget, check, examples):
     commands.add_command(module.command)
 
 
 def main() -> None:
     """Run a command; whatever is wrong with its input becomes one line and status 2."""
+    if sys.stdout is None:  # closed by the shell: nobody reads
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the life of the process
     try:
         commands.main(standalone_mode=False)
     except click.exceptions.Abort:

@@ -10,7 +10,7 @@ from exactformer.cli.common import emit, keep_the_source, output_option
 
 
 @click.command("budget")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET]")
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET|MODEL_DIR]")
 @click.option("--lengths", default="4,32,2048", show_default=True, help="Lengths, with commas between them.")
 @click.option("--head-dim", type=click.IntRange(1, 256), help="Another width of the heads.")
 @click.option("--tile", type=click.IntRange(1), default=2, show_default=True, help="Keys in a tile of flash attention.")

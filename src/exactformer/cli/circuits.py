@@ -6,24 +6,21 @@ from pathlib import Path
 
 import click
 
-from exactformer.cli.common import change_options, emit, keep_the_source, opened, output_option, refuse
+from exactformer.cli.common import emit, keep_the_source, opened, output_option, refuse, set_option
 
 
 @click.command("circuits")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET]", default="induction")
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET|MODEL_DIR]", default="induction")
 @click.option("--head", metavar="BLOCK.HEAD", help="One head, e.g. 1.0. Default: all.")
 @click.option("--decimals", type=click.IntRange(0, 1000), help="Numbers rounded to so many decimals, proved.")
-@change_options
+@set_option
 @output_option
-def command(
-    source: str, head: str | None, decimals: int | None, changes: tuple[str, ...], hard: bool, mask: str | None, output: Path | None
-) -> None:
+def command(source: str, head: str | None, decimals: int | None, changes: tuple[str, ...], output: Path | None) -> None:
     """Print the QK and OV circuits of every head in token space, exact."""
     from exactformer.circuits import circuits
     from exactformer.render import tables
 
     keep_the_source(source, output)
-    refuse(hard or mask is not None, "--hard, --mask: circuits are of the weights alone")
     worksheet = opened(source, changes)
     config = worksheet.model.config
     heads = [(n, h) for n in range(config.blocks) for h in range(config.heads)]

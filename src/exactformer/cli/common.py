@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from exactformer.files import write_whole
 
 FORMATS = ("text", "markdown", "latex", "json", "html")
-ARITHMETICS = ("exact", "arb", "float64", "float32")
+ARITHMETICS = ("exact", "arb", "certified", "float64", "float32")
 DONE, REFUTED, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
 _MOST_DIGITS = 1000
 
@@ -38,12 +38,15 @@ def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("-o", "--output", type=kind, help="Write to a file, whole or not at all.")(function)
 
 
+def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    told = 'Change a weight: "W_E[0,1]=1/2"; repeatable.'
+    return click.option("--set", "changes", metavar="WEIGHT=NUMBER", multiple=True, help=told)(function)
+
+
 def change_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options that change the model before it runs."""
     for option in (
-        click.option(
-            "--set", "changes", metavar="WEIGHT=NUMBER", multiple=True, help='Change a weight: "W_E[0,1]=1/2"; repeatable.'
-        ),
+        set_option,
         click.option("--hard", is_flag=True, help="Heads look at the largest scores alone: the limit of infinite strength."),
         click.option("--mask", type=click.Choice(("causal", "strict", "none")), help="Another mask."),
     ):
@@ -124,6 +127,10 @@ def emit(text: str, output: Path | None) -> None:
         return
     if output.is_dir() or not output.parent.is_dir():
         raise click.ClickException(f"{output}: {'is a folder' if output.is_dir() else 'there is no such folder to write to'}")
+    if output.exists() and not output.is_file():  # a pipe or a device is written to, not replaced
+        with output.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+        return
     umask = os.umask(0)
     os.umask(umask)
     write_whole(output, text, 0o666 & ~umask)

@@ -26,7 +26,7 @@ from exactformer.progress import Progress
 
 
 @click.command("grad")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET]", default="capstone")
+@click.argument("source", metavar="[EXAMPLE|WORKSHEET|MODEL_DIR]", default="capstone")
 @tokens_option
 @change_options
 @click.option("--target", metavar="TEXT", help="The token wanted at each position: the loss is their mean cross-entropy.")

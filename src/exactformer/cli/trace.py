@@ -52,7 +52,7 @@ def command(
     steps: tuple[str, ...], decimals: int | None, stable: bool, mistakes: tuple[str, ...], target: str | None, stop_at_named: bool,
     digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
-    """Trace a forward pass line by line: a built-in example (the capstone alone) your own worksheet, or a GPT-2 folder."""
+    """Trace a forward pass line by line: a built-in example (by default the capstone), your own worksheet, or a GPT-2 folder."""
     from exactformer.model.changing import with_norm
     from exactformer.render import tables
 

@@ -10,7 +10,7 @@ __all__ = [
     "Model", "NormWeights", "Note", "Weights", "arithmetic", "forward",
 ]  # fmt: skip
 
-ARITHMETICS = ("exact", "arb", "float64", "float32")
+ARITHMETICS = ("exact", "arb", "certified", "float64", "float32")
 
 
 def arithmetic(name: str) -> Arithmetic:
@@ -27,6 +27,10 @@ def arithmetic(name: str) -> Arithmetic:
         from exactformer.model.arb_arithmetic import ArbArithmetic
 
         return ArbArithmetic()
+    if name == "certified":
+        from exactformer.certified import CertifiedArithmetic
+
+        return CertifiedArithmetic(traced=True)
     if name in ("float64", "float32"):
         from exactformer.model.float_arithmetic import FloatArithmetic
 

@@ -135,7 +135,7 @@ def _text(formula: Formula) -> tuple[str, int]:
         case Power(base, exponent):
             if exponent == _HALF and base != E_SYMBOL:
                 return "√" + _within(base, _ATOM), _POWER
-            power = str(exponent) if exponent.denominator == 1 and exponent >= 0 else f"({exponent})"
+            power = _fraction(exponent) if exponent.denominator == 1 and exponent >= 0 else f"({_fraction(exponent)})"
             return f"{_within(base, _ATOM)}^{power}", _POWER
         case Function(name, argument):
             return f"{name}({text(argument)})", _ATOM

@@ -7,6 +7,7 @@ from fractions import Fraction
 from flint import fmpq
 
 from exactformer.numbers.enclosure import digits
+from exactformer.numbers.errors import Undecided
 from exactformer.numbers.field import subtract
 from exactformer.numbers.number import Exact, Named
 
@@ -26,7 +27,10 @@ def nearly(x: Named, n: int = 12) -> str:
     simple = value.limit_denominator(_SIMPLE)
     if simple == 0 or abs(value - simple) >= abs(simple) * Fraction(1, 10**_CLOSE):
         return proved
-    distance = digits(subtract(x, Exact(fmpq(simple.numerator, simple.denominator))), 3)
+    try:
+        distance = digits(subtract(x, Exact(fmpq(simple.numerator, simple.denominator))), 3)
+    except Undecided:
+        return proved  # too close for any enclosure that is looked at
     if distance == "0":
         return proved
     return f"{simple} - {distance[1:]}" if distance.startswith("-") else f"{simple} + {distance}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 from flint import arb
@@ -12,6 +13,7 @@ from flint import arb
 from exactformer.model import Arithmetic, Choice, Model, arithmetic, forward
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
+from exactformer.numbers.decimals import outwards
 from exactformer.numbers.enclosure import ball_bounds, decimal_bounds
 
 _MOST_LOGITS = 64  # beyond this, a case keeps the winner and the runner-up alone
@@ -34,11 +36,35 @@ class Case:
 
     def __call__(self, tokens: tuple[str, ...] | list[str]) -> list[dict[str, Any]]:
         ids = self.model.ids(tuple(tokens))
+        if self.arithmetic == "certified":
+            return list(self._certified(ids))
         for ops in ladder(self.arithmetic):
             answers = list(self._continued(ids, ops))
             if all(answer["proved"] for answer in answers):
                 break
         return answers
+
+    @cached_property
+    def _prepared(self) -> Any:
+        from exactformer.certified import Prepared
+
+        return Prepared(self.model)
+
+    def _certified(self, ids: list[int]) -> Iterator[dict[str, Any]]:
+        """The same in certified arrays, which set their precision themselves."""
+        from exactformer.certified import generate
+
+        names = self.model.config.vocabulary
+        for found in generate(self.model, ids, self.steps, prepared=self._prepared, top=_MOST_LOGITS):
+            if found.token is None:
+                yield {"token": None, "proved": False, "why": found.why}
+                return
+            yield {
+                "token": names[found.token],
+                "proved": True,
+                "ties": [names[i] for i in found.ties],
+                "logits": {names[entry.token]: _outer(entry.low, entry.high) for entry in found.top},
+            }
 
     def _continued(self, ids: list[int], ops: Arithmetic) -> Iterator[dict[str, Any]]:
         """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""
@@ -85,6 +111,10 @@ def _answer(choice: Choice, logits: Any, vocabulary: tuple[str, ...]) -> dict[st
         "ties": [vocabulary[i] for i in choice.ties],
         "logits": {vocabulary[i]: _bounds(logits[i]) for i in shown if i is not None},
     }
+
+
+def _outer(low: Fraction, high: Fraction) -> list[str]:
+    return [outwards(*low.as_integer_ratio(), _DIGITS, down=True), outwards(*high.as_integer_ratio(), _DIGITS, down=False)]
 
 
 def _bounds(value: Any) -> list[str] | None:

@@ -26,6 +26,9 @@ class Sequences:
     shortest: int = 1
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "vocabulary", tuple(self.vocabulary))
+        if not self.vocabulary or len(set(self.vocabulary)) < len(self.vocabulary):
+            raise ValueError(f"a vocabulary of {len(self.vocabulary)} tokens that is empty or has one twice")
         if not 1 <= self.shortest <= self.longest:
             raise ValueError(f"sequences of {self.shortest} to {self.longest} tokens: there are none")
 

@@ -56,6 +56,8 @@ class Lookup:
     gives it). The positions that score most are the matches, and the rule demands the token that stands at most of them; where
     several do equally often, any of them.
 
+    `mask` says what the last may look at: "strict" its past, "causal" itself too. It belongs to the rule; give it the model's.
+
     What a head reads n places back exists from position n on. Before that, a head that must look somewhere looks at all it may see
     alike: what stands "n before" position j < n is the equal mixture of these tokens, and nothing where it may see nothing.
 

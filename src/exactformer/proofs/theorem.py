@@ -12,6 +12,7 @@ from typing import Any
 
 from exactformer.model import Model, arithmetic
 from exactformer.proofs.cases import Case
+from exactformer.proofs.chunks import RunError
 from exactformer.proofs.domain import Classes, Sequences, Tokens, renamings, representatives
 from exactformer.proofs.rules import Demand, Rule, demand, statement
 from exactformer.proofs.runner import run
@@ -105,6 +106,7 @@ def prove(
     if model.config.unembedding == "none":
         raise ValueError("the model has no unembedding: it predicts no token")
     # Renamings may lie outside a list; and of tokens that tie the lowest index is fed back, which renaming does not keep.
+    _check(model, domain, steps)
     if classes is None or not isinstance(domain, Sequences) or steps > 1:
         classes = tuple((token,) for token in model.config.vocabulary)
     else:
@@ -130,6 +132,8 @@ def prove(
         if stop_at_failure and report.verdict != PROVED:
             results.close()
             break
+    if not stop_at_failure and sum(report.counts.values()) != report.sequences:
+        raise AssertionError(f"{sum(report.counts.values())} sequences were judged, of {report.sequences}")
     report.seconds, report.resumed = time.monotonic() - start, kept[0] if kept else 0
     _keep_the_first(report)
     report.kinds = dict(sorted(report.kinds.items()))
@@ -140,6 +144,18 @@ def _keep_the_first(report: Report) -> None:
     """The shortest failures, whatever the order in which cases finish."""
     report.failures.sort(key=lambda f: (f.verdict != REFUTED, len(f.tokens), f.tokens))
     del report.failures[_MOST_TOLD:]
+
+
+def _check(model: Model, domain: Sequences | Sequence[Tokens], steps: int) -> None:
+    """Refuse before any work what could not be proved of this model."""
+    config = model.config
+    longest = domain.longest if isinstance(domain, Sequences) else max(map(len, domain), default=0)
+    if longest == 0:
+        raise RunError("the domain is empty: there is nothing to prove")
+    if isinstance(domain, Sequences) and (strange := [token for token in domain.vocabulary if token not in config.vocabulary]):
+        raise RunError(f"the domain has the token {strange[0]!r}, which the model has not ({' '.join(config.vocabulary[:8])})")
+    if config.length is not None and longest + steps - 1 > config.length:
+        raise RunError(f"{longest + steps - 1} positions are needed, the model has {config.length}")
 
 
 def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[dict[str, Any]], vocabulary: Tokens) -> None:

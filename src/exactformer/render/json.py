@@ -49,7 +49,7 @@ def value(x: Any, digits: int = 12) -> dict[str, Any]:
         result["recovered"] = shown.recovered
         if shown.written:
             result["written"] = shown.written
-    elif isinstance(x, Named | arb):
+    elif isinstance(x, Named | arb) and shown.status != "undefined":
         if isinstance(x, Named):
             result["written"] = shown.written
         try:

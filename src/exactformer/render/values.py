@@ -67,7 +67,11 @@ def show(value: Any, digits: int = 12) -> Shown:
         return Shown(value, "token", value or "none")
     if isinstance(value, Undefined):
         return Shown(value, "undefined", "undefined", why=value.why)
-    return Shown(value, "ball", _ball(value, digits)) if isinstance(value, arb) else _float(value)
+    if isinstance(value, arb):
+        if not value.is_finite():
+            return Shown(value, "undefined", "?", why="of an entry that nobody may look at, nothing is claimed")
+        return Shown(value, "ball", _ball(value, digits))
+    return _float(value)
 
 
 def largest(row: Any, count: int) -> list[int]:

@@ -145,7 +145,7 @@ def run(
 
     def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
         progress(name)
-        steps.append(Step(name, op, *describe(op, reads, model.config), reads, value, remarks))
+        steps.append(Step(name, op, *describe(op, reads, model.config), reads, ops.shown(value), remarks))
         return value
 
     result = forward(model, ids, ops, note)

@@ -56,6 +56,8 @@ class Worksheet:
         """Run the pass on tokens, on a prompt that the tokenizer cuts up, or on the worksheet's own input."""
         pieces = () if prompt is None else self.pieces(prompt)
         given = tuple(piece.name for piece in pieces) or (self.tokens if tokens is None else tokens)
+        if prompt is None and tokens is None and not self.tokens:
+            raise InputError(f"{self.title}: has no input of its own: give tokens or a prompt (--tokens, --prompt)")
         if prompt is None and tokens is None and self.tokenizer is not None:
             pieces = tuple(map(self.tokenizer.piece, self.model.ids(self.tokens)))
         if not arithmetic.startswith("float"):

@@ -1,0 +1,247 @@
+"""Softmax attention on balls: midpoints (Lemmas 7, 13, 14), and how far they move with q, k and v (Lemma 15)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from exactformer.certified import bounds
+from exactformer.certified.ball import FLOAT, Ball, norms, outwards
+from exactformer.certified.elementwise import exp, exp_float
+from exactformer.certified.limbs import (
+    BITS,
+    Limbs,
+    OutOfRangeError,
+    carry,
+    check_first,
+    from_integers,
+    multiply,
+    to_float,
+    to_integers,
+    ulp,
+)
+
+_FARTHEST = 20.0  # movement of a score beyond which nothing is said
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """What attention computes: z in limbs or floats, its rounding [T], and what it was made of."""
+
+    z: Any  # limbs [n, heads, T, head_dim], or floats
+    rounding: Any  # [T]: L2 over all heads
+    pattern: Any  # floats [heads, T, S]
+    pattern_error: tuple[float, float]  # |p − pattern| ≤ first · pattern + second, for the exact softmax p of the midpoints
+    dots: Any  # limbs or floats, before the factor
+    dot_error: Any
+    scores: Any  # before the largest is taken off
+    score_error: Any  # of their rounding: a number, or [heads, T, 1]
+
+
+def attend_limbs(q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor_error: float) -> Mixed:
+    """q [n, heads, T, width]; k, v [n, heads, S, width]; seen [T, S]; the factor of the scores in n + 1 limbs."""
+    n, width = len(q), q.shape[-1]
+    _check_length(n, max(k.shape[2], width))
+    dots = _dots(q, k)
+    scores = multiply(dots, factor[:, None, None, None], n)  # [n, heads, T, S]
+    near = to_float(scores)
+    size = float(np.abs(to_float(factor[:, None])[0])) * bounds.UP + factor_error
+    largest = float((np.abs(near) * seen).max(initial=0.0)) / size * (1 + 2.0**-30) + 1 if size else 0.0
+    score = (size * bounds.dots(width, n) + bounds.product(n, n + 1, n)) * ulp(n) + factor_error * largest  # Lemma 13
+    highest = np.where(seen, near, -np.inf).max(axis=-1, keepdims=True)
+    highest = np.rint(np.where(np.isfinite(highest), highest, 0.0))
+    shifted = scores[:, :, seen]
+    shifted[0] -= np.broadcast_to(highest, near.shape)[:, seen]
+    powers = np.zeros_like(scores)
+    powers[:, :, seen], power_error = exp(shifted)
+    totals = carry(powers.sum(axis=-1), n)  # [n, heads, T]: exact
+    total = to_float(totals)
+    if not total[:, seen.any(axis=1)].min(initial=1.0) > 0.55:
+        raise ArithmeticError("a softmax whose largest power is not near 1")
+    inverse = _inverses(to_integers(totals), n)
+    numerators = _sums(powers, v)
+    z = multiply(numerators, inverse[:, :, :, None], n)
+    sizes = np.where(seen, norms(to_float(v))[:, None, :], 0).max(axis=-1) * bounds.UP  # [heads, T]: of the values looked at
+    lowest = np.maximum(total * (1 - 2.0**-40), 0.5)
+    count = seen.sum(axis=1)
+    shares = bounds.softmax(score, power_error * ulp(n), count, lowest)
+    entry = bounds.dots(k.shape[2], n) / lowest + bounds.product(n, n + 1, n)
+    by_head = (shares * sizes + (math.sqrt(width) * entry + 2.0**-20 * total * sizes) * ulp(n)) * (count > 0)
+    pattern = to_float(powers) / np.where(total > 0, total, 1)[:, :, None]
+    slack = 4 * bounds.gamma(8) + 2 * float(bounds.softmax(score, power_error * ulp(n), float(count.max(initial=0)), 0.5))
+    return Mixed(
+        z,
+        outwards(norms(by_head.T)),
+        pattern,
+        (slack, 3 * power_error * ulp(n)),
+        dots,
+        bounds.dots(width, n) * ulp(n),
+        scores,
+        score,
+    )
+
+
+def _check_length(n: int, length: int) -> None:
+    if n * length > 8191:  # n sums of that many products of limbs stay below 2^53
+        raise OutOfRangeError(f"attention over {length} entries in {n} limbs: their sums would not be exact")
+
+
+def _dots(q: Limbs, k: Limbs) -> Limbs:
+    """q kᵀ: pairs of limbs with i + j ≤ n + 1 (Lemma 7)."""
+    n, heads, length, width = check_first(q).shape
+    others = check_first(k).shape[2]
+    columns = np.ascontiguousarray(k.transpose(1, 3, 0, 2)).reshape(heads, width, n * others)
+    parts = np.zeros((n + 2, heads, length, others))
+    for i in range(n):
+        kept = min(n, n + 2 - i)
+        sums = np.matmul(np.ascontiguousarray(q[i]), columns[:, :, : kept * others]).reshape(heads, length, kept, others)
+        parts[i : i + kept] += sums.transpose(2, 0, 1, 3)
+    return carry(parts, n)
+
+
+def _sums(powers: Limbs, v: Limbs) -> Limbs:
+    """Σ_s powers_s v_s: pairs of limbs with i + j ≤ n + 1 (Lemma 7)."""
+    n, heads, length, others = check_first(powers).shape
+    width = check_first(v).shape[3]
+    columns = np.ascontiguousarray(v.transpose(1, 2, 0, 3)).reshape(heads, others, n * width)
+    parts = np.zeros((n + 2, heads, length, width))
+    for i in range(n):
+        kept = min(n, n + 2 - i)
+        sums = np.matmul(np.ascontiguousarray(powers[i]), columns[:, :, : kept * width]).reshape(heads, length, kept, width)
+        parts[i : i + kept] += sums.transpose(2, 0, 1, 3)
+    return carry(parts, n)
+
+
+def _inverses(totals: Any, n: int) -> Limbs:
+    """1/total in n + 1 limbs, right to one of their ulps; 0 for 0. `totals` are in units of the ulp of n limbs."""
+    one = 1 << (BITS * (n - 1) + BITS * n)
+    values = np.array([one // total if total > 0 else 0 for total in totals.ravel().tolist()], dtype=object)
+    return from_integers(values, n + 1).reshape(n + 1, *totals.shape)
+
+
+def attend_float(q: Any, k: Any, v: Any, seen: Any, factor: float) -> Mixed:
+    """The same in floats (Lemma 14); `factor` is right to 2u."""
+    width, others = q.shape[2], k.shape[1]
+    dots = np.matmul(q, k.transpose(0, 2, 1))
+    scores = dots * factor
+    hidden = np.where(seen, scores, -np.inf)
+    highest = hidden.max(axis=-1, keepdims=True)
+    highest = np.where(np.isfinite(highest), highest, 0.0)
+    powers = np.where(seen, exp_float(np.where(seen, scores - highest, -np.inf)), 0.0)
+    total = powers.sum(axis=-1, keepdims=True)
+    z = np.matmul(powers, v) / np.where(total > 0, total, 1)
+    key_sizes = np.where(seen, norms(k)[:, None, :], 0).max(axis=-1)
+    dot = bounds.gamma(width + 4) * norms(q) * norms(k).max(axis=-1, keepdims=True, initial=0.0)  # [heads, T]
+    score = (bounds.gamma(width + 4) * abs(factor) * norms(q) * key_sizes + 81 * bounds.UNIT) * bounds.UP  # [heads, T]
+    count = seen.sum(axis=1)
+    ends = 2 * count * bounds.FLOAT_EXP_LEAST
+    shares = bounds.grown(2 * score) + 2 * bounds.FLOAT_EXP * (1 + 2.0**-40) + 2 * bounds.gamma(others + 4) + ends
+    sizes = np.where(seen, norms(v)[:, None, :], 0).max(axis=-1) * bounds.UP
+    pattern = powers / np.where(total > 0, total, 1)
+    slack = 2 * float((shares * (count > 0)).max(initial=0.0)) + 8 * bounds.UNIT
+    by_head = shares * sizes * (count > 0)
+    return Mixed(
+        z,
+        outwards(norms(by_head.T)),
+        pattern,
+        (slack, 4 * bounds.FLOAT_EXP_LEAST),
+        dots,
+        dot[:, :, None],
+        scores,
+        score[:, :, None],
+    )
+
+
+def reach(mixed: Mixed, seen: Any, factor: float, q: Any, k: Any, v: Any, radii: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+    """Lemma 15: how far z moves, [T] in L2 over all heads, and how far a score does, [T].
+
+    q, k, v are floats near the midpoints; the radii, of q [T], of k and v [S], are L2 over all heads.
+    """
+    rq, rk, rv = radii
+    factor = abs(factor) * bounds.UP
+    others, width = k.shape[1:]
+    u, gamma = bounds.UNIT, bounds.gamma(2 * width + 2 * others + 16)
+    q_sizes = norms(q) * bounds.UP + rq  # [heads, T]
+    k_sizes = norms(k) * bounds.UP
+    moves = factor * (q_sizes[:, :, None] * rk + rq[None, :, None] * k_sizes[:, None, :])
+    moved = (np.where(seen, moves, 0.0).max(axis=(0, 2)) * bounds.UP) if others else np.zeros(len(rq))  # [T]
+    if not moved.max(initial=0.0) <= _FARTHEST:
+        return np.full(len(rq), np.inf), moved
+    grow = bounds.grown(2 * moved)[:, None]  # [T, 1]
+    p = np.where(seen, mixed.pattern, 0.0)
+    upper, change = _path(mixed, seen, grow)
+    a, b = v - v.mean(axis=1, keepdims=True), k - k.mean(axis=1, keepdims=True)
+    an, bn = norms(a), norms(b)  # [heads, S]
+    ra = rv + 8 * u * float((norms(v) + an).max(initial=0.0))  # [S]: a, b are so far from what they stand for
+    rb = rk + 8 * u * float((norms(k) + bn).max(initial=0.0))
+    a_most, b_most = an.max(axis=1, initial=0.0)[:, None], bn.max(axis=1, initial=0.0)[:, None]  # [heads, 1]
+    looked = seen.any(axis=1)
+    ma, mb = np.matmul(p, a), np.matmul(p, b)  # [heads, T, width]
+    ma_size, mb_size = norms(ma), norms(mb)
+    mu_a = _over(change, an) + np.where(seen, ra, 0).max(axis=1) + gamma * a_most  # [heads, T]
+    mu_b = _over(change, bn) + np.where(seen, rb, 0).max(axis=1) + gamma * b_most
+    gram_a, gram_b = np.matmul(a, a.transpose(0, 2, 1)), np.matmul(b, b.transpose(0, 2, 1))
+    am, bm = np.matmul(ma, a.transpose(0, 2, 1)), np.matmul(mb, b.transpose(0, 2, 1))  # [heads, T, S]
+    squared = (np.matmul(p, gram_a * gram_b) * p).sum(axis=-1) - 2 * (p * am * bm).sum(axis=-1)
+    squared += np.square(ma).sum(axis=-1) * np.square(mb).sum(axis=-1)
+    covariance = np.sqrt(np.maximum(squared, 0) + 8 * gamma * np.square(a_most * b_most))
+    covariance += _over(change, an * bn) + _over(upper, an * rb + bn * ra + ra * rb)
+    covariance += mu_a * mb_size + ma_size * mu_b + mu_a * mu_b + gamma * a_most * b_most
+    apart = np.square(a).sum(axis=-1)[:, None, :] - 2 * am + np.square(ma).sum(axis=-1, keepdims=True)
+    apart = np.sqrt(np.maximum(apart, 0) + 6 * gamma * np.square(a_most)[:, :, None]) + ra + mu_a[:, :, None]  # [heads, T, S]
+    variance = (upper * np.square(apart)).sum(axis=-1)  # [heads, T]
+    total = by_value(upper, rv) + factor * by_key(upper, apart, variance, q_sizes, rk) + factor * by_query(covariance, rq)
+    return outwards(total * looked), moved
+
+
+def by_value(upper: Any, rv: Any) -> Any:
+    """Lemma 15, Σ p δv over all heads: by the triangle inequality, or by convexity of the square."""
+    most = upper.max(axis=0)  # [T, S]
+    return np.minimum((most * rv).sum(axis=-1), np.sqrt((most * rv**2).sum(axis=-1)))
+
+
+def by_key(upper: Any, apart: Any, variance: Any, q_sizes: Any, rk: Any) -> Any:
+    """Lemma 15, Σ p (q·δk)(v − v̄) over all heads: by the triangle inequality, or by that of Cauchy and Schwarz."""
+    linear = ((upper * apart * q_sizes[:, :, None]).max(axis=0) * rk).sum(axis=-1)
+    squares = ((upper * (variance * q_sizes**2)[:, :, None]).max(axis=0) * rk**2).sum(axis=-1)
+    return np.minimum(linear, np.sqrt(squares))
+
+
+def by_query(covariance: Any, rq: Any) -> Any:
+    """Lemma 15, Cov(v, k) δq over all heads."""
+    return covariance.max(axis=0) * rq
+
+
+def _path(mixed: Mixed, seen: Any, grow: Any) -> tuple[Any, Any]:
+    """All along the way from the midpoints to the truth, p(τ) is at most the first, and |p(τ) − pattern| the second."""
+    relative, absolute = mixed.pattern_error
+    p = np.where(seen, mixed.pattern, 0.0)
+    base = np.where(seen, p * (1 + relative) + absolute, 0.0)
+    return (1 + grow) * base * bounds.UP, (grow * base + np.where(seen, relative * p + absolute, 0.0)) * bounds.UP
+
+
+def pattern_radius(mixed: Mixed, seen: Any, moved: Any) -> Any:
+    """[heads, T, S]: of every weight, given how far its scores move; no weight is off by more than 1."""
+    grow = bounds.grown(2 * np.minimum(moved, 50.0))[:, None]
+    return np.where(moved[:, None] > 50.0, 1.0, np.minimum(_path(mixed, seen, grow)[1], 1.0)) * seen
+
+
+def softmax(rows: Ball) -> Ball:
+    """Weights in floats, of rows [T, N] with a radius for every entry (Lemma 14)."""
+    near = rows.midpoint()
+    with np.errstate(invalid="ignore"):
+        powers = exp_float(near - near.max(axis=-1, keepdims=True))
+    total = powers.sum(axis=-1, keepdims=True)
+    pattern = powers / total
+    moved = np.minimum((rows.spread() + bounds.TO_FLOAT * np.abs(near)).max(axis=-1, keepdims=True) + 81 * bounds.UNIT, 50.0)
+    relative = bounds.grown(2 * moved) + 2 * bounds.FLOAT_EXP + bounds.gamma(near.shape[-1] + 8)
+    ends = 4 * near.shape[-1] * bounds.FLOAT_EXP_LEAST
+    return Ball(pattern, FLOAT, np.minimum(outwards((pattern + ends) * relative * (1 + relative) + ends), 1.0))
+
+
+def _over(weights: Any, values: Any) -> Any:
+    """Σ_s weights[h, t, s] · values[h, s]"""
+    return np.matmul(weights, values[:, :, None])[:, :, 0] * bounds.UP

@@ -1,0 +1,131 @@
+"""Arrays with a proved radius."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb, fmpq
+
+from exactformer.certified import bounds
+from exactformer.certified.limbs import BITS, Limbs, resized, split, to_float, to_integers, ulp
+from exactformer.numbers.enclosure import precision
+
+FLOAT = 0  # the number of limbs that stands for a midpoint in float64
+
+
+@dataclass(frozen=True, eq=False)
+class Gained:
+    """What a LayerNorm knows of its error: γ times a vector of at most `inner`, and one of at most `outer` besides."""
+
+    gain: Any  # weights.Vector
+    inner: Any  # [T]
+    outer: Any  # [T]
+
+
+@dataclass(frozen=True, eq=False)
+class Ball:
+    """A midpoint in n limbs, [n, …], or in floats (n = 0); and radii: of every entry, or of the L2 norm over the last axis."""
+
+    mid: Any
+    n: int
+    radius: Any
+    gained: Gained | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.mid.shape[1:] if self.n else self.mid.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def by_row(self) -> bool:
+        """Is a radius that of a row?"""
+        return bool(self.radius.ndim < self.ndim)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Ball:
+        """Some of the first axis."""
+        return Ball(self.mid[:, rows] if self.n else self.mid[rows], self.n, self.radius[rows])
+
+    def midpoint(self) -> Any:
+        """Floats near the midpoint."""
+        return to_float(self.mid) if self.n else self.mid
+
+    def spread(self) -> Any:
+        """A radius for every entry."""
+        return np.broadcast_to(self.radius[..., None] if self.by_row else self.radius, self.shape)
+
+    def at(self, bits: int) -> Any:
+        """The midpoints times 2^bits, as integers and fractions of them."""
+        if self.n:
+            return to_integers(self.mid) * Fraction(2) ** (bits - BITS * (self.n - 1))
+        exact = np.array([Fraction(x) * (1 << bits) for x in self.mid.ravel().tolist()], dtype=object)
+        return exact.reshape(self.shape)
+
+    def enclosure(self, place: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+        """Two ends around an entry."""
+        mid = (
+            Fraction(int(to_integers(self.mid[(slice(None), *place)][:, None])[0]), 1 << (BITS * (self.n - 1)))
+            if self.n
+            else Fraction(float(self.mid[place]))
+        )
+        radius = Fraction(float(self.spread()[place]))
+        return mid - radius, mid + radius
+
+    def balls(self) -> Any:
+        """Every entry as a ball of Arb."""
+        mids, radii = self.at(0).ravel(), self.spread().ravel().tolist()
+        result = np.empty(len(mids), dtype=object)
+        with precision(BITS * (self.n + 4) + 64):
+            for i, (mid, radius) in enumerate(zip(mids, radii, strict=True)):
+                result[i] = arb(arb(fmpq(mid.numerator, mid.denominator)) if mid else 0, radius)
+        return result.reshape(self.shape)
+
+
+def resize(x: Ball, n: int) -> Ball:
+    """The same in n limbs (0: in floats), with what that costs added to the radius."""
+    if x.n == n:
+        return x
+    if n == FLOAT:
+        mid = to_float(x.mid)
+        return _wider(Ball(mid, n, x.radius), bounds.TO_FLOAT * np.abs(mid))
+    if x.n == FLOAT:
+        limbs, exact = split(x.mid, n)
+        return _wider(Ball(limbs, n, x.radius), 0.0 if exact else bounds.SPLIT * ulp(n))
+    limbs, error = resized(x.mid, n)
+    return _wider(Ball(limbs, n, x.radius), error)
+
+
+def _wider(x: Ball, error: Any) -> Ball:
+    """With the errors of single entries on top."""
+    if not np.any(error):
+        return x
+    entries = np.broadcast_to(error, x.shape)
+    added = np.sqrt(np.square(entries).sum(axis=-1)) if x.by_row else entries
+    return Ball(x.mid, x.n, outwards(x.radius + added))
+
+
+def outwards(radius: Any) -> Any:
+    """A radius that was computed in floats, made so large that their rounding does no harm (Lemma 0)."""
+    return np.maximum(radius * bounds.UP, bounds.FLOOR)
+
+
+def zero_radius(limbs: Limbs, n: int) -> Ball:
+    return Ball(limbs, n, np.zeros(limbs.shape[1:-1]))
+
+
+def norms(x: Any) -> Any:
+    """L2 norms over the last axis, not too small."""
+    return np.sqrt(np.square(x).sum(axis=-1)) * bounds.UP
+
+
+def row_norms(x: Ball) -> Any:
+    """Of the midpoints, not too small."""
+    return norms(x.midpoint()) * bounds.UP

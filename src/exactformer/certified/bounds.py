@@ -1,0 +1,108 @@
+"""The constants of the proofs, each as the lemma of docs/certified.md derives it. Nothing else in the package invents one.
+
+Bounds of rounding are in ulps of the limbs at hand, unless they say otherwise. All are sums and products of numbers that are not
+negative, computed in floats and made larger by `UP`, which is more than all roundings on the way can take off (Lemma 0).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+UNIT = 2.0**-53  # u: half the distance from 1 to the next float64
+UP = 1 + 2.0**-36  # Lemma 0: (1 + u)^65536 < UP
+FLOOR = 2.0**-400  # of every radius: whatever underflows on the way is smaller by far
+CARRY = 0.5 + 2.0**-20  # Lemma 1: limbs dropped after a carry
+SPLIT = 0.5  # Lemma 5: floats in limbs
+TO_FLOAT = 4 * UNIT  # Lemma 5: limbs to a float, relative
+ENTRY = 0.5 + 2.0**-9  # Lemma 6: entries of a table
+
+
+def gamma(k: float) -> float:
+    """Lemma 4: a sum of k products of floats, in any order, with or without FMA, is right to gamma(k) · Σ |products|."""
+    return k * UNIT / (1 - k * UNIT) * UP
+
+
+def product(a: int, b: int, n: int) -> float:
+    """Lemma 2: a limbs times b limbs, pairs i + j ≤ n kept, carried to n limbs."""
+    dropped = sum(2.0 ** (40 - 21 * (i + j) + 21 * (n - 1)) for i in range(a) for j in range(b) if i + j > n)
+    return (dropped + CARRY) * UP
+
+
+def slices(below: float, shift: int) -> float:
+    """Lemma 3: a product with slices; `below` is the largest sum of |entries| of a column over all slices but the first."""
+    return (CARRY + (1 + 2.0**-20) * 2.0 ** (-1 - shift) * below) * UP
+
+
+def dots(width: int, n: int) -> float:
+    """Lemma 7: limb by limb dot products of `width` terms, pairs i + j ≤ n + 1 kept, carried to n limbs."""
+    return (CARRY + n * width * 2.0**-23 * (1 + 2.0**-20)) * UP
+
+
+NARROW = 2.0**-9 + 2.0**-19  # Lemma 6: distance from a point of a table
+
+
+def horner(n: int, limbs: list[int], terms: int, largest: float, beyond: float) -> float:
+    """Lemma 6: a Taylor polynomial whose first len(limbs) orders are in limbs[k] limbs and the next `terms` in floats.
+
+    `largest` bounds the coefficients in floats, `beyond` the ones that are left out. The result has n limbs.
+    """
+    tail = largest / (1 - NARROW)
+    error = gamma(2 * terms + 4) * tail + 2.0**-60 * 2 * largest + beyond * NARROW**terms / (1 - NARROW)
+    error += SPLIT * 2.0 ** (-21 * (limbs[-1] - 1))
+    above = limbs[-1]
+    for m in reversed(limbs):
+        dropped = sum(2.0 ** (40 - 21 * (i + j)) for i in range(1, n) for j in range(above) if i + j > m)
+        error = NARROW * error + dropped + (CARRY + ENTRY) * 2.0 ** (-21 * (m - 1))
+        above = m
+    return error * 2.0 ** (21 * (n - 1)) * UP
+
+
+def exponential(polynomial: float, n: int) -> float:
+    """Lemma 8: e^x for x ≤ 3/4, from the polynomial near 1 and a table of powers of at most 2.12."""
+    return (2.12 * polynomial + 1.003 * ENTRY + product(n, n, n) + 0.25) * UP
+
+
+def float_horner(orders: list[float], beyond: float) -> float:
+    """Lemma 9: the error of c_0 + d·h besides FLOAT_SELF · |result|; `orders` bounds the coefficients from order 1 on."""
+    error = beyond / (1 - NARROW)
+    for k in range(len(orders) - 1, -1, -1):
+        here = sum(c * NARROW**i for i, c in enumerate(orders[k:]))
+        following = sum(c * NARROW**i for i, c in enumerate(orders[k + 1 :]))
+        error = 2 * UNIT * orders[k] + NARROW * error + 2 * UNIT * NARROW * following + 2 * UNIT * here
+    return NARROW * (error + 6 * UNIT * sum(orders[:1]) + 6 * UNIT * NARROW * sum(orders[1:])) * UP
+
+
+FLOAT_SELF = 3.1 * UNIT  # Lemma 9: the part of the error that is relative to the result
+FLOAT_EXP = 4.2 * UNIT  # Lemma 9: relative error of e^x in floats, −80 ≤ x ≤ 3/4
+FLOAT_EXP_LEAST = 2.0**-115  # Lemma 9: below −80, where the result is 0
+
+
+def norm_scale(n: int, dim: int, centred: float) -> float:
+    """Lemma 10: L2 error of C R, in ulps, with R in n + 1 limbs and ‖C‖ ≤ centred."""
+    return (0.51 * 2.0**-21 * centred + math.sqrt(dim) * product(n + 1, n + 1, n)) * UP
+
+
+def norm_gain(n: int, dim: int, gain_exact: bool, shift_exact: bool) -> float:
+    """Lemma 10: L2 error of γ z + β, in ulps."""
+    inexact = (0 if gain_exact else 0.75) + (0 if shift_exact else 0.75)
+    return math.sqrt(dim) * (product(n, n, n) + inexact) * UP
+
+
+def grown(y: Any) -> Any:
+    """At least e^y − 1 for y ≥ 0: y(1 + y) while y is small, from e^y ≤ (1 − y/2^20)^(−2^20) up to 100, then infinite (Lemma 0)."""
+    power = 1 / (1 - np.minimum(y, 100.0) * 2.0**-20)
+    for _ in range(20):
+        power = power * power
+    large = np.where(np.greater(y, 100.0), np.inf, power * (1 + 2.0**-30) - 1)
+    return np.where(np.less(y, 2.0**-12), y * (1 + np.minimum(y, 1.0)), large) * UP
+
+
+def softmax(score: Any, power: float, length: Any, total: Any) -> Any:
+    """Lemma 13: Σ |p̃ − p| for scores right to `score`, powers right to `power`, `length` of them, with the sum `total`."""
+    return (grown(2 * score) + 2 * length * power / total) * UP
+
+
+SLOPES = {"gelu_tanh": (-0.13, 1.13), "gelu": (-0.13, 1.13), "relu": (0.0, 1.0), "identity": (1.0, 1.0)}  # Lemma 17

@@ -1,0 +1,199 @@
+"""The certificate of a certified pass: what was proved, of which model, and with what; as a file that can be checked again.
+
+The format is described in docs/certify.md. Ends of enclosures are decimals, rounded outwards by at least one unit of their last
+place, so that another machine, whose radii differ in their last bits, confirms them in one run.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from exactformer.certified.decimal_ends import ends, upwards
+from exactformer.certified.model_hash import model_hash
+from exactformer.files import write_whole
+from exactformer.model import Model
+
+if TYPE_CHECKING:
+    from exactformer.certified import Certified, Prepared
+    from exactformer.certified.verifying import Verdict
+
+FORMAT = "exactformer certificate 1"
+CLAIM = (
+    "For each entry of tokens: in the transformer with this hash, whose floats are the rational numbers that they are and whose "
+    "operations are those of the real numbers, given ids and the tokens of the entries before, the logit of token is equal to "
+    "those of ties and larger than every other, by at least the first end of margin, whose ends enclose its lead over runner_up; "
+    "and the two ends of each entry of top enclose the logit of its token."
+)
+Ends = tuple[str, str]  # decimals
+
+
+class CertificateError(ValueError):
+    """A certificate that cannot be read, in one line that names the file and the field."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The logit of a token, between two decimals."""
+
+    token: int
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A record of the pass, which claims nothing: bits of fractions, and the largest radius of a token, rounded up."""
+
+    name: str
+    bits: int
+    radius: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed of one position. `token` is None where it was not decided, and `why` says so."""
+
+    token: int | None
+    ties: tuple[int, ...]
+    runner_up: int | None
+    margin: Ends | None
+    top: tuple[Bound, ...]
+    schedule: tuple[int, ...]
+    layers: tuple[Layer, ...]
+    attempts: int
+    why: str
+
+    @classmethod
+    def of(cls, certified: Certified) -> Claim:
+        """What a pass proved."""
+        return cls(
+            token=certified.token,
+            ties=tuple(certified.ties),
+            runner_up=certified.runner_up,
+            margin=None if certified.margin is None else ends(*certified.margin),
+            top=tuple(Bound(entry.token, *ends(entry.low, entry.high)) for entry in certified.top),
+            schedule=tuple(certified.schedule),
+            layers=tuple(Layer(layer.name, layer.bits, upwards(layer.radius)) for layer in certified.layers),
+            attempts=certified.attempts,
+            why=certified.why,
+        )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Tokens that are proved to follow `ids`, one claim each.
+
+    >>> from exactformer.worksheets import load
+    >>> model = load("capstone").model
+    >>> certificate = certify(model, [0, 1])
+    >>> certificate.continuation, certificate.verify(model).confirmed
+    ((0,), True)
+    """
+
+    model: str  # the hash
+    ids: tuple[int, ...]
+    cap: int  # limbs: how far it was gone
+    tokens: tuple[Claim, ...]
+    versions: dict[str, str]
+    tables: str  # the hash
+
+    @property
+    def continuation(self) -> tuple[int, ...]:
+        """The tokens that are proved."""
+        return tuple(claim.token for claim in self.tokens if claim.token is not None)
+
+    @property
+    def proved(self) -> bool:
+        """Is every token of it?"""
+        return bool(self.tokens) and all(claim.token is not None for claim in self.tokens)
+
+    def text(self) -> str:
+        from exactformer.certified.certificate_file import dump
+
+        return dump(self)
+
+    def save(self, path: Path | str) -> None:
+        """Write it whole or not at all."""
+        umask = os.umask(0)
+        os.umask(umask)
+        write_whole(Path(path), self.text(), 0o666 & ~umask)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Certificate:
+        """Read a file strictly, checksum included; what it claims is not yet checked: see `verify`.
+
+        >>> Certificate.load("no such file")
+        Traceback (most recent call last):
+        exactformer.certified.certificate.CertificateError: no such file: No such file or directory
+        """
+        from exactformer.certified.certificate_file import read
+
+        written = read(Path(path))
+        if not written.intact:
+            raise CertificateError(f"{path}: sha256: the checksum does not fit: the file was changed after it was written")
+        return written.certificate
+
+    def verify(self, model: Model, prepared: Prepared | None = None) -> Verdict:
+        """Run the passes again, without what the first run kept from token to token, and compare all claims."""
+        from exactformer.certified.verifying import verify
+
+        return verify(self, model, prepared)
+
+
+def certify(
+    model: Model,
+    ids: Sequence[int],
+    tokens: int = 1,
+    *,
+    top: int = 5,
+    cap: int = 14,
+    prepared: Prepared | None = None,
+    heard: Callable[[Claim], None] = lambda claim: None,
+) -> Certificate:
+    """Prove the next tokens of a model; `heard` is told each claim as soon as it is proved.
+
+    >>> from fractions import Fraction
+    >>> from exactformer.worksheets import load
+    >>> claim = certify(load("capstone").model, [0, 1]).tokens[0]
+    >>> claim.token, claim.runner_up, Fraction(claim.margin[0]) > 0
+    (0, 2, True)
+    """
+    from exactformer.certified import generate
+
+    claims = []
+    for certified in generate(model, list(ids), tokens, prepared=prepared, top=top, cap=cap):
+        claims.append(Claim.of(certified))
+        heard(claims[-1])
+    return certificate_of(model_hash(model), ids, cap, claims)
+
+
+def certificate_of(digest: str, ids: Sequence[int], cap: int, claims: Sequence[Claim]) -> Certificate:
+    """The certificate of claims that were proved in this process."""
+    from exactformer.certified import tables_digest
+
+    return Certificate(digest, tuple(ids), cap, tuple(claims), versions(), tables_digest())
+
+
+def versions() -> dict[str, str]:
+    """What computed it."""
+    import flint
+
+    from exactformer import __version__
+
+    blas: Any = np.show_config(mode="dicts")
+    blas = blas.get("Build Dependencies", {}).get("blas", {})
+    return {
+        "exactformer": __version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "BLAS": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+        "python-flint": flint.__version__,
+        "machine": platform.machine(),
+    }

@@ -1,0 +1,265 @@
+"""The next token, proved; or undecided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exactformer.certified.arithmetic import CertifiedArithmetic, Schedule
+from exactformer.certified.ball import Ball
+from exactformer.certified.choosing import finite, margin_of, rivals
+from exactformer.certified.limbs import BITS, OutOfRangeError
+from exactformer.certified.scheduling import MOST, Growth, schedule_for, scout
+from exactformer.certified.weights import Store
+from exactformer.model.cache import Cache
+from exactformer.model.forward import InputError, Model, forward
+
+CAP = 14  # limbs
+_USUAL_LEAD = 2.0**-7  # of a largest logit over the next, where no scout looked
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A logit: low ≤ it ≤ high."""
+
+    token: int
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """After a block: the bits of the fraction (53 stands for float64), and the largest L2 radius of a token."""
+
+    name: str
+    bits: int
+    radius: float
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What is proved of the token after `ids`."""
+
+    ids: tuple[int, ...]
+    token: int | None  # of the largest logit; None where that is undecided
+    ties: tuple[int, ...]  # others whose logit is proved to be the same
+    runner_up: int | None
+    margin: tuple[Fraction, Fraction] | None  # an enclosure of the lead over the runner-up; its low end is below the lead over any
+    top: tuple[Entry, ...]
+    schedule: Schedule
+    layers: tuple[LayerReport, ...]
+    attempts: int
+    why: str = ""
+
+    @property
+    def proved(self) -> bool:
+        return self.token is not None
+
+
+class Prepared:
+    """A model with its slices and norms, made when first needed and kept for the next prompt."""
+
+    def __init__(self, model: Model, norms: dict[str, float] | None = None, growth: Growth | None = None) -> None:
+        self.model, self.growth = model, growth
+        self.store = Store(norms)
+        for name, array in model.weights.named():
+            self.store.name(array, name)
+        self.store.name(np.transpose(model.weights.W_E), "W_E.T")
+
+    @property
+    def norms(self) -> dict[str, float]:
+        """Every verified norm so far, by name. Given back to `Prepared`, they are believed."""
+        return self.store.norms
+
+    def prepare(self, progress: Callable[[str], None] = lambda step: None) -> None:
+        """Compute every norm now, which a pass over one token in floats asks for."""
+
+        def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
+            progress(name)
+            return value
+
+        forward(self.model, [0], CertifiedArithmetic(self.store, (0,), last_only=True), note)
+        self.store.trim(lambda name: 1)
+
+
+def certify(
+    model: Model,
+    ids: Sequence[int],
+    *,
+    prepared: Prepared | None = None,
+    top: int = 5,
+    cap: int = CAP,
+    schedule: Schedule | None = None,
+    cache: Cache | None = None,
+) -> Certified:
+    """The token that follows `ids`, proved to be the argmax of the exact network, or undecided with `cap` limbs.
+
+    >>> from exactformer.worksheets import load
+    >>> model = load("capstone").model
+    >>> result = certify(model, model.ids(("a", "b")))
+    >>> result.token, result.margin[0] > 0
+    (0, True)
+    """
+    if model.config.unembedding == "none":
+        raise InputError("the model has no logits: there is no token to decide")
+    _check_ids(model, ids)
+    if cache is not None and cache.length >= len(ids):
+        raise InputError(f"position {len(ids)}: the cache holds {cache.length} positions, the input {len(ids)} tokens: none is new")
+    if not 4 <= cap <= MOST:
+        raise ValueError(f"a cap of {cap} limbs: from 4 to {MOST}")
+    prepared = Prepared(model) if prepared is None else prepared
+    return _Question(prepared, list(ids), top, cap).answer(schedule, cache)
+
+
+def generate(
+    model: Model, ids: Sequence[int], tokens: int, *, prepared: Prepared | None = None, top: int = 5, cap: int = CAP
+) -> Iterator[Certified]:
+    """Token after token, each proved, with keys and values kept; ends early after one that is undecided."""
+    prepared = Prepared(model) if prepared is None else prepared
+    cache, prefix, schedule = Cache(), list(ids), None
+    for _ in range(tokens):
+        result = certify(model, prefix, prepared=prepared, top=top, cap=cap, schedule=schedule, cache=cache)
+        yield result
+        if result.token is None:
+            return
+        prefix.append(result.token)
+        schedule = result.schedule
+
+
+class _Question:
+    """One prompt, and passes over it with more limbs each time until the largest logit is proved."""
+
+    def __init__(self, prepared: Prepared, ids: list[int], top: int, cap: int) -> None:
+        self.prepared, self.model, self.ids, self.top, self.cap = prepared, prepared.model, ids, top, cap
+        self.layers: list[LayerReport] = []
+
+    def answer(self, schedule: Schedule | None, cache: Cache | None) -> Certified:
+        margin = _USUAL_LEAD
+        if schedule is None:
+            if self.prepared.growth is None:
+                margin = self._scout()
+            schedule = self._scheduled(margin, 0.0)
+        attempts = 0
+        while True:
+            if max(schedule) > self.cap:
+                schedule = tuple(min(n, self.cap) for n in schedule)
+            attempts += 1
+            logits, why = self._pass(schedule, cache)
+            result = why if isinstance(why, str) else self._decide(logits, schedule, attempts)
+            if isinstance(result, Certified):
+                return result
+            if min(schedule) >= self.cap:
+                return self._undecided(logits, schedule, attempts, result)
+            if cache is not None:
+                _emptied(cache)
+            schedule = self._raised(schedule, margin, _shortage(logits))
+
+    def _scout(self) -> float:
+        try:
+            self.prepared.growth, margin = scout(self.model, self.ids, self.prepared.store)
+        except OutOfRangeError:
+            return _USUAL_LEAD
+        return margin if math.isfinite(margin) and margin > 0 else _USUAL_LEAD
+
+    def _scheduled(self, margin: float, extra: float) -> Schedule:
+        if self.prepared.growth is None:
+            return (4 + int(extra) // 16,) * (self.model.config.blocks + 1)
+        return schedule_for(self.prepared.growth, margin, extra)
+
+    def _raised(self, before: Schedule, margin: float, shortage: float) -> Schedule:
+        """More limbs, somewhere at least: as many as the bits that the last pass was short of ask for."""
+        start = next((e for e in range(0, 400, 4) if self._covers(before, margin, float(e))), 400.0)
+        for extra in range(int(start + shortage), 400, 4):
+            wanted = self._scheduled(margin, float(extra))
+            after = tuple(max(a, min(b, self.cap)) for a, b in zip(before, wanted, strict=True))
+            if after != before:
+                return after
+        return (self.cap,) * len(before)
+
+    def _covers(self, schedule: Schedule, margin: float, extra: float) -> bool:
+        """Is more wanted with so many bits to spare than the schedule has?"""
+        return any(b > a for a, b in zip(schedule, self._scheduled(margin, extra), strict=True))
+
+    def _pass(self, schedule: Schedule, cache: Cache | None) -> tuple[Any, str | None]:
+        """The logits of the last position, or why there are none."""
+        self.layers = []
+        ops = CertifiedArithmetic(self.prepared.store, schedule, last_only=True)
+
+        def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
+            if name.endswith("resid_post") or name in ("logits", "blocks.0.resid_pre"):
+                self.layers.append(LayerReport(name, BITS * (value.n - 1) if value.n else 53, float(np.max(value.radius))))
+            return value
+
+        self.prepared.store.trim(ops.limbs_at)
+        ids = self.ids if cache is None else self.ids[cache.length :]
+        try:
+            return forward(self.model, ids, ops, note, cache), None
+        except OutOfRangeError as error:
+            return None, f"undecided: {error}"
+
+    def _decide(self, logits: Ball, schedule: Schedule, attempts: int) -> Certified | str:
+        """What is proved, or why nothing is."""
+        row = len(logits) - 1
+        if not finite(logits, row):
+            return "undecided: the radius of a logit is infinite"
+        winner = int(np.argmax(logits.midpoint()[row]))
+        others = rivals(logits, row, winner)
+        ties = [i for i in others if self._same_logit(winner, i)]
+        if len(ties) < len(others):
+            return f"undecided: {len(others)} more logits may be as large as the largest"
+        first, *rest = sorted([winner, *ties])
+        runner_up, margin = (None, None) if logits.shape[-1] == 1 else margin_of(logits, row, winner)
+        if ties:
+            runner_up, margin = rest[0], (Fraction(0), Fraction(0))
+        return Certified(
+            tuple(self.ids), first, tuple(rest), runner_up, margin, self._top(logits, row), schedule, tuple(self.layers), attempts
+        )
+
+    def _same_logit(self, i: int, j: int) -> bool:
+        """Are two columns of the unembedding, and their biases, the same numbers? Then so are the logits."""
+        weights = self.model.weights
+        rows = weights.W_E if weights.W_U is None else np.transpose(weights.W_U)
+        same = all(a is b or bool(a == b) for a, b in zip(rows[i].tolist(), rows[j].tolist(), strict=True))
+        bias = weights.b_U
+        return same and (bias is None or bias[i] is bias[j] or bool(bias[i] == bias[j]))
+
+    def _top(self, logits: Ball, row: int) -> tuple[Entry, ...]:
+        near = logits.midpoint()[row]
+        best = np.argsort(-near, kind="stable")[: self.top].tolist()
+        return tuple(Entry(i, *logits.enclosure((row, i))) for i in best)
+
+    def _undecided(self, logits: Ball | None, schedule: Schedule, attempts: int, why: str) -> Certified:
+        row = -1 if logits is None else len(logits) - 1
+        entries = self._top(logits, row) if logits is not None and finite(logits, row) else ()
+        return Certified(tuple(self.ids), None, (), None, None, entries, schedule, tuple(self.layers), attempts, why)
+
+
+def _shortage(logits: Ball | None) -> float:
+    """The bits by which the radius of the logits is too large for their lead, as far as that can be seen."""
+    if logits is None or not finite(logits, len(logits) - 1) or logits.shape[-1] < 2:
+        return 0.0
+    low, high = np.sort(logits.midpoint()[-1])[-2:]
+    wide = float(logits.spread()[-1].max())
+    return min(100.0, max(0.0, math.log2(2 * wide / max(float(high - low), 2.0**-60)))) + 2
+
+
+def _emptied(cache: Cache) -> None:
+    """As it was before the first pass: all positions are computed again."""
+    cache.length = 0
+    cache.held.clear()
+
+
+def _check_ids(model: Model, ids: Sequence[int]) -> None:
+    config = model.config
+    if not ids:
+        raise InputError("the input is empty: give at least one token")
+    for position, token in enumerate(ids):
+        if not 0 <= token < len(config.vocabulary):
+            raise InputError(f"position {position}: the token {token} is not in the vocabulary of {len(config.vocabulary):,}")
+    if config.length is not None and len(ids) > config.length:
+        raise InputError(f"position {config.length}: the model has {config.length} positions, the input {len(ids)} tokens")

@@ -1,0 +1,156 @@
+"""e^x and activations of limbs (Lemmas 6 and 8) and of floats (Lemma 9). Nothing here comes from a mathematical library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from exactformer.certified import bounds
+from exactformer.certified.limbs import BASE, BITS, HALF, Limbs, OutOfRangeError, carry, check_first, multiply, to_float, ulp
+from exactformer.certified.tables import FLOAT_LEAST, GRID, STEP, TOP, Table, activation_table, orders, powers
+from exactformer.model.config import Activation
+
+_CHUNK = 8192  # entries at a time, so that their limbs stay in the cache
+_FLOAT_ORDERS = 7
+_NEAR = 2.0 ** (BITS - GRID - 1) + 2  # first limb of a distance from a point, at most
+
+
+def exp(x: Limbs) -> tuple[Limbs, float]:
+    """e^x for x ≤ 3/4, and the error in ulps."""
+    n, shape = len(x), x.shape
+    flat, out = check_first(x, 2.0**30).reshape(n, -1), np.empty((n, x[0].size))
+    table = powers(n)
+    limbs, degree = orders(n)
+
+    def fixed(k: int, m: int) -> Any:
+        return table.coefficients[k][:m, None]
+
+    for start in range(0, flat.shape[1], _CHUNK):
+        part = flat[:, start : start + _CHUNK]
+        point, low = _nearest(part, table.first, TOP)
+        distance = _distance(part, point, low)
+        near = _horner(n, distance, limbs, degree, fixed, lambda k: table.inverse_factorials[k])
+        power = multiply(near, np.take(table.limbs[:n], (point - table.first).astype(np.intp), axis=1), n)
+        power[:, low] = 0
+        out[:, start : start + _CHUNK] = power
+    polynomial = bounds.horner(n, limbs, degree + 1 - len(limbs), 1.0, 1.0)
+    return out.reshape(shape), bounds.exponential(polynomial, n)
+
+
+def activate(x: Limbs, kind: Activation) -> tuple[Limbs, float]:
+    """An activation of every entry, and the error in ulps."""
+    if kind == "identity":
+        return x, 0.0
+    if kind == "relu":
+        return x * (to_float(x) > 0), 0.0  # the float has the sign of x (Lemma 5)
+    n, shape = len(x), x.shape
+    flat, out = check_first(x, 2.0**30).reshape(n, -1), np.empty((n, x[0].size))
+    table = activation_table(kind, n)
+    limbs, degree = orders(n)
+    for start in range(0, flat.shape[1], _CHUNK):
+        part = flat[:, start : start + _CHUNK]
+        point, outside = _nearest(part, table.first, -table.first, both=True)
+        distance = _distance(part, point, outside)
+        place = (point - table.first).astype(np.intp)
+
+        value = _horner(n, distance, limbs, degree, *_gatherers(table, place))
+        if outside.any():
+            value[:, outside] = part[:, outside] * (part[0, outside] > 0)
+        out[:, start : start + _CHUNK] = value
+    largest = float(np.abs(table.floats[len(limbs) : degree + 1]).max()) * bounds.UP
+    error = bounds.horner(n, limbs, degree + 1 - len(limbs), largest, table.beyond)
+    return out.reshape(shape), max(error, table.outside / ulp(n))
+
+
+def _gatherers(table: Table, place: Any) -> tuple[Callable[[int, int], Any], Callable[[int], Any]]:
+    """The coefficients of an order at these points: in limbs, and in floats."""
+    return lambda k, m: np.take(table.limbs[k][:m], place, axis=1), lambda k: np.take(table.floats[k], place)
+
+
+def _nearest(x: Limbs, first: int, last: int, both: bool = False) -> tuple[Any, Any]:
+    """The number of the point next to x, and where x is beyond the points: only below them, unless `both` are expected."""
+    point = np.rint((x[0] + x[1] * 2.0**-BITS) * 2.0**GRID)
+    outside = point < first
+    if both:
+        outside |= point > last
+    elif point.size and point.max() > last:
+        raise OutOfRangeError("an exponential of more than 3/4")
+    return np.clip(point, first, last), outside
+
+
+def _distance(x: Limbs, point: Any, outside: Any) -> list[Any]:
+    """x − point in limbs, without the first one, which is 0 (Lemma 6); 0 where x is outside."""
+    first = x[0] * BASE + x[1] - point * 2.0 ** (BITS - GRID)
+    first[outside] = 0
+    if first.size and np.abs(first).max() > _NEAR:
+        raise ArithmeticError("a point that is not the nearest")
+    return [first, *x[2:]]
+
+
+def _horner(
+    n: int, distance: list[Any], limbs: list[int], degree: int, exact: Callable[[int, int], Any], rounded: Callable[[int], Any]
+) -> Limbs:
+    """Σ c_k d^k: the high orders in floats, the low ones in as many limbs as each needs (Lemma 6)."""
+    near = distance[0] * 2.0**-BITS + distance[1] * 2.0 ** (-2 * BITS) + distance[2] * 2.0 ** (-3 * BITS)
+    total = np.zeros_like(near)
+    for k in range(degree, len(limbs) - 1, -1):
+        total *= near
+        total += rounded(k)
+    above, rest = [], total
+    for _ in range(limbs[-1]):
+        above.append(np.rint(rest))
+        rest = (rest - above[-1]) * BASE
+    product = np.empty_like(near)
+    for k in range(len(limbs) - 1, -1, -1):
+        m = limbs[k]
+        parts = np.zeros((m + 1, *near.shape))
+        parts[:m] = exact(k, m)
+        for j, limb in enumerate(above):
+            for i in range(1, min(n - 1, m - j) + 1):
+                np.multiply(distance[i - 1], limb, out=product)
+                parts[i + j] += product
+        above = carry(parts, m)
+    return above
+
+
+def exp_float(x: Any) -> Any:
+    """e^x for floats x ≤ 3/4, with a relative error of FLOAT_EXP; 0 below −80, where e^x is at most FLOAT_EXP_LEAST."""
+    table = powers(6)
+    if x.size and not x.max() <= 0.75:  # not a number, too
+        raise OutOfRangeError("an exponential of more than 3/4")
+    low = x < FLOAT_LEAST
+    point = np.rint(np.maximum(x, FLOAT_LEAST) * 2.0**GRID)
+    near = np.where(low, 0.0, x - point * STEP)
+    total = np.full_like(near, table.inverse_factorials[_FLOAT_ORDERS - 1])
+    for k in range(_FLOAT_ORDERS - 2, -1, -1):
+        total *= near
+        total += table.inverse_factorials[k]
+    total *= table.floats[(point - (FLOAT_LEAST << GRID)).astype(np.intp)]
+    total[low] = 0
+    return total
+
+
+def activate_float(x: Any, kind: Activation) -> tuple[Any, Any]:
+    """An activation of floats, and the error of every entry."""
+    if kind == "identity":
+        return x, np.zeros_like(x)
+    if kind == "relu":
+        return np.where(x > 0, x, 0.0), np.zeros_like(x)
+    if x.size and not np.abs(x).max() <= HALF:
+        raise OutOfRangeError("a value beyond 2^20")
+    table = activation_table(kind, 6)
+    point = np.rint(x * 2.0**GRID)
+    outside = np.abs(point) > -table.first
+    np.clip(point, table.first, -table.first, out=point)
+    near = x - point * STEP
+    near[outside] = 0
+    place = (point - table.first).astype(np.intp)
+    total = np.take(table.floats[_FLOAT_ORDERS - 1], place)
+    for k in range(_FLOAT_ORDERS - 2, -1, -1):
+        total *= near
+        total += np.take(table.floats[k], place)
+    total[outside] = np.where(x[outside] > 0, x[outside], 0.0)
+    largest = [float(np.abs(row).max()) * bounds.UP for row in table.floats[1:_FLOAT_ORDERS]]
+    return total, (bounds.FLOAT_SELF * np.abs(total) + bounds.float_horner(largest, table.beyond) + table.outside) * bounds.UP

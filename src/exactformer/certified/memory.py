@@ -1,0 +1,79 @@
+"""Memory, before it is taken: what a certified pass needs, and what the machine has left."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from exactformer.model import InputError, Model
+
+_SLICED = 16  # bytes for each weight of a block: floats of 24 bits fit into two slices of float64
+_HEAD = 24  # for each of the unembedding, which is float64 as a rule, and has its norms taken
+_SLICED_HEAD = 80  # for each of it where it is cut as well, as comparisons do: itself, its slices, and what is left to be cut
+_BESIDE = 80  # for each number of a comparison: floats of both kinds, and bounds of their errors
+_WORK = 16 << 20  # whatever the model
+_ARRAYS = 8  # arrays of limbs that are held at once, as large as the widest of a block
+
+
+def needed(model: Model, length: int, limbs: int, following: int = 0, compared: bool = False) -> int:
+    """Bytes that a pass over `length` tokens, and over `following` ones one by one, takes besides the weights themselves.
+
+    As measured; with room for as many limbs in all blocks, of which a pass takes fewer as a rule.
+    """
+    config = model.config
+    blocks = sum(int(weights.size) for name, weights in model.weights.named() if name.startswith("blocks."))
+    head = len(config.vocabulary) * config.dim
+    width = max(config.dim, config.mlp, 3 * config.heads * config.head_dim, config.heads * length)
+    stream = (length * _ARRAYS * width + 2 * (length + following) * config.dim * config.blocks) * limbs * 8
+    by_block = 14 * config.dim + 2 * config.mlp + 4 * config.heads * length  # entries of all steps, for each token
+    steps = length * (config.blocks * by_block + len(config.vocabulary)) * (8 * limbs + _BESIDE) if compared else 0
+    return _SLICED * blocks + (_SLICED_HEAD if compared else _HEAD) * head + stream + steps + _WORK
+
+
+def available() -> int | None:
+    """Bytes that this process can still have, swap included; None where the system does not say."""
+    found = _of_machine()
+    limit = _of_group()
+    return limit if found is None else found if limit is None else min(found, limit)
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        fields = {line.partition(":")[0]: int(line.split()[1]) * 1024 for line in lines if line.endswith("kB")}
+        return fields["MemAvailable"] + fields.get("SwapFree", 0)
+    except (OSError, KeyError, ValueError, UnicodeDecodeError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _of_group() -> int | None:
+    """What a container has left of its limit."""
+    try:
+        limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text(encoding="ascii").strip() for name in ("max", "current"))
+        reclaimable = next(
+            int(line.split()[1])
+            for line in Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii").splitlines()
+            if line.startswith("inactive_file ")
+        )
+        return None if limit == "max" else int(limit) - int(used) + reclaimable
+    except (OSError, ValueError, StopIteration, UnicodeDecodeError):
+        return None
+
+
+def check_memory(model: Model, name: str, length: int, limbs: int, following: int = 0, compared: bool = False) -> None:
+    """Refuse what the machine has too little memory for.
+
+    >>> from exactformer.worksheets import load
+    >>> check_memory(load("capstone").model, "capstone", 2, 14)
+    """
+    wanted, left = needed(model, length, limbs, following, compared), available()
+    if left is not None and wanted > left:
+        raise InputError(f"{name}: a certified pass needs about {_shown(wanted)} of memory; {_shown(left)} are free")
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB"

@@ -1,0 +1,101 @@
+"""LayerNorm: midpoints by an exact Gram matrix and an integer square root (Lemma 10), or in floats (Lemma 12)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exactformer.certified import bounds
+from exactformer.certified.ball import Ball, Gained, norms, outwards
+from exactformer.certified.limbs import BASE, BITS, Limbs, OutOfRangeError, carry, check_first, from_integers, multiply, ulp
+from exactformer.certified.weights import Vector
+
+WIDEST = 8191  # entries of a row: 2^40 times that is below 2^53
+_EXTRA = 42  # bits of the square root beyond the limbs
+
+
+def layer_norm(x: Ball, gain: Vector, shift: Vector, epsilon: Fraction) -> Ball:
+    """γ (x − μ)/√(var + ε) + β, row by row."""
+    if x.shape[-1] > WIDEST:
+        raise OutOfRangeError(f"a LayerNorm of {x.shape[-1]} entries: at most {WIDEST} are summed exactly")
+    if x.n:
+        unit, centred, rounding = _unit(x.mid, epsilon)
+        inner = reach(x.radius, centred * (1 - 2.0**-40), x.shape[-1], epsilon) + rounding * ulp(x.n)
+        (w, w_exact), (b, b_exact) = gain.limbs(x.n), shift.limbs(x.n)
+        mid = multiply(unit, w[:, None, :], x.n)
+        mid += b[:, None, :]
+        mid = carry(mid, x.n)
+        outer = np.full(len(x), bounds.norm_gain(x.n, x.shape[-1], w_exact, b_exact) * ulp(x.n))
+    else:
+        unit, inner = _unit_float(x, epsilon)
+        scaled = unit * gain.floats
+        mid = scaled + shift.floats
+        outer = bounds.UNIT * (4 * norms(scaled) + 2 * norms(mid) + 2 * norms(shift.floats))  # Lemma 12
+    inner, outer = outwards(inner), outwards(outer)
+    return Ball(mid, x.n, outwards(gain.largest * inner + outer), Gained(gain, inner, outer))
+
+
+def reach(radius: Any, centred: Any, dim: int, epsilon: Fraction) -> Any:
+    """Lemma 11: how far z moves when x moves by `radius`, given at most ‖x − μ‖; infinite where the variance may be 0."""
+    lowest = np.sqrt(np.square(np.maximum(centred - radius, 0)) / dim + float(epsilon)) * (1 - 2.0**-40)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(lowest > 0, radius / lowest, np.inf)
+
+
+def _unit(x: Limbs, epsilon: Fraction) -> tuple[Limbs, Any, Any]:
+    """(x − μ)/√(var + ε), the norm of x − μ right to 2^−45, and the L2 error of each row in ulps."""
+    n, _, dim = x.shape
+    check_first(x)
+    bits = (dim - 1).bit_length()
+    centred = x * float(dim)  # d·(x − μ), which is d·x − Σ x: integers
+    centred -= x.sum(axis=-1, keepdims=True)
+    centred *= 2.0**-bits
+    parts = np.zeros((n + 1, *x.shape[1:]))
+    whole = np.rint(centred)
+    parts[:n] = whole
+    centred -= whole
+    centred *= BASE
+    parts[1:] += centred
+    c = check_first(carry(parts, n + 1))  # d·(x − μ)·2^−bits, exact
+    rows = c.transpose(1, 0, 2)
+    gram = np.matmul(rows, rows.transpose(0, 2, 1)).astype(np.int64)  # [T, n + 1, n + 1]: sums of at most 2^53, exact
+    squares = _sum_of_squares(gram)  # of c, times 2^(42 n)
+    size = np.empty(len(squares))
+    roots = np.empty(len(squares), dtype=object)
+    scale = 2 * BITS * n
+    for t, square in enumerate(squares):
+        # z = c R with R² = 4^bits / (d² (var + ε)) and var = 4^bits · ‖c‖² / d³
+        variance = Fraction((square << (2 * bits)), dim**3 << scale) + epsilon
+        if variance == 0:
+            raise OutOfRangeError("a LayerNorm of variance 0 with ε = 0")
+        top, bottom = variance.denominator << (2 * bits + 2 * (BITS * n + _EXTRA)), variance.numerator * dim**2
+        roots[t] = (math.isqrt(top // bottom) + (1 << (_EXTRA - 1))) >> _EXTRA
+        size[t] = math.sqrt((square << (2 * bits)) / (dim**2 << scale)) if square else 0.0
+    factor = from_integers(roots, n + 1)[:, :, None]
+    error = np.array([bounds.norm_scale(n, dim, s * (1 + 2.0**-40)) for s in size])
+    return multiply(factor, c, n), size, error
+
+
+def _sum_of_squares(gram: Any) -> list[int]:
+    """Σ_ij G_ij · 2^(−21 (i + j)) for every row, in units of the last place."""
+    size = gram.shape[1]
+    diagonals = [sum(gram[:, i, k - i] for i in range(max(0, k - size + 1), min(size, k + 1))) for k in range(2 * size - 1)]
+    totals = [0] * len(gram)
+    for diagonal in diagonals:
+        totals = [(total << BITS) + entry for total, entry in zip(totals, diagonal.tolist(), strict=True)]
+    return totals
+
+
+def _unit_float(x: Ball, epsilon: Fraction) -> tuple[Any, Any]:
+    """The same in floats: (x − μ)/√(var + ε), and its L2 error with that of x."""
+    dim = x.shape[-1]
+    centred = x.mid - x.mid.mean(axis=-1, keepdims=True)
+    size = norms(centred)
+    moved = math.sqrt(dim) * bounds.gamma(dim + 1) * np.abs(x.mid).mean(axis=-1) + 2 * bounds.UNIT * size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = centred / np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + float(epsilon))
+    inner = reach((x.radius + moved) * bounds.UP, size * (1 - 2.0**-34), dim, epsilon)
+    return unit, inner + bounds.gamma(dim / 2 + 8) * math.sqrt(dim) * 1.01

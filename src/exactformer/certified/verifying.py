@@ -1,0 +1,215 @@
+"""A certificate checked again: every pass is run anew, and every claim must follow from what it proves.
+
+Each position is computed as a whole, so nothing that the first run kept from token to token is relied on. An enclosure is confirmed
+where the new one lies inside it; where the two only overlap, the pass is run with one limb more, up to twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from exactformer.certified.certificate import Certificate, Claim, versions
+from exactformer.certified.decimal_ends import proved_digits
+from exactformer.certified.model_hash import model_hash
+from exactformer.certified.storage import prepare
+from exactformer.model import InputError, Model
+
+if TYPE_CHECKING:
+    from exactformer.certified import Certified, Prepared
+
+_FEWEST, _MOST = 4, 15  # limbs
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong: the place in the certificate, what it says, and what is the case."""
+
+    place: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """No problems: every claim is confirmed. Remarks are no claims: other versions, tables of another size."""
+
+    problems: tuple[Problem, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def confirmed(self) -> bool:
+        return not self.problems
+
+
+def verify(
+    certificate: Certificate,
+    model: Model,
+    prepared: Prepared | None = None,
+    *,
+    intact: bool = True,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Verdict:
+    """Compare all claims with new passes. A certificate whose checksum does not fit is refused, whatever they say."""
+    from exactformer.certified import Prepared
+
+    problem = _first_look(certificate, model, model_hash(model, progress))
+    if problem is not None:
+        return Verdict((problem,))
+    if prepared is None:
+        prepared = Prepared(model)
+        prepare(prepared, progress)
+    prefix = list(certificate.ids)
+    changed: list[Problem] = []
+    for n, claim in enumerate(certificate.tokens):
+        try:
+            checked = _Check(model, prepared, tuple(prefix), claim, certificate.cap, f"tokens[{n}]")
+            checked.run()
+        except InputError as error:
+            return Verdict((Problem(f"tokens[{n}]", str(error)),))
+        if checked.problems:
+            return Verdict(tuple(checked.problems))
+        changed += [] if intact or checked.first is None else _differences(claim, Claim.of(checked.first), f"tokens[{n}]")
+        progress(f"token {n + 1:,}")
+        if claim.token is None:
+            break
+        prefix.append(claim.token)
+    if not intact:
+        changed.append(Problem("sha256", "the checksum does not fit: the file was changed after it was written"))
+        return Verdict(tuple(changed))
+    return Verdict((), tuple(_remarks(certificate)))
+
+
+def _first_look(certificate: Certificate, model: Model, digest: str) -> Problem | None:
+    """What can be said without a pass."""
+    if digest != certificate.model:
+        return Problem("model.sha256", f"is that of another model, {certificate.model[:16]}…; this one has {digest[:16]}…")
+    if not _FEWEST <= certificate.cap <= _MOST:
+        return Problem("cap", f"{certificate.cap} limbs: there are {_FEWEST} to {_MOST}")
+    if not certificate.tokens:
+        return Problem("tokens", "is empty: nothing is claimed")
+    for n, claim in enumerate(certificate.tokens):
+        if len(claim.schedule) != model.config.blocks + 1 or any(s and not _FEWEST <= s <= _MOST for s in claim.schedule):
+            return Problem(
+                f"tokens[{n}].schedule", f"is not one of {model.config.blocks + 1} times 0 or {_FEWEST} to {_MOST} limbs"
+            )
+        if len(claim.top) > len(model.config.vocabulary):
+            return Problem(f"tokens[{n}].top", f"has {len(claim.top):,} logits, the model {len(model.config.vocabulary):,}")
+        if claim.token is None and n + 1 < len(certificate.tokens):
+            return Problem(f"tokens[{n}].token", "is undecided, but more tokens follow it")
+    return None
+
+
+@dataclass
+class _Check:
+    """One claim."""
+
+    model: Model
+    prepared: Prepared
+    ids: tuple[int, ...]
+    claim: Claim
+    cap: int
+    place: str
+    problems: list[Problem] = field(default_factory=list)
+    first: Certified | None = None  # the pass with the schedule of the certificate
+
+    def run(self) -> None:
+        from exactformer.certified import certify
+
+        schedule = self.claim.schedule
+        for attempt in range(_TRIES):
+            found = certify(
+                self.model, list(self.ids), prepared=self.prepared, top=max(1, len(self.claim.top)), cap=max(self.cap, *schedule),
+                schedule=schedule,
+            )  # fmt: skip
+            self.first = self.first or found
+            still_open = self._compare(found)
+            if self.problems or not still_open:
+                return
+            if attempt < _TRIES - 1:
+                schedule = tuple(min(_MOST, max(_FEWEST, n + 1)) for n in found.schedule)
+        self.problems = still_open
+
+    def _compare(self, found: Certified) -> list[Problem]:
+        """What is refuted goes to `problems`; what is left open is handed back."""
+        claim = self.claim
+        if claim.token is not None:
+            for name in ("token", "ties", "runner_up"):
+                said, shows = getattr(claim, name), getattr(found, name)
+                if said != shows:
+                    self._refute(name, f"says {_told(said)}, a new run proves {_told(shows)}")
+        elif claim.ties or claim.runner_up is not None or claim.margin is not None:
+            self._refute("token", "is undecided, but ties, a runner-up or a margin are claimed")
+        waiting = []
+        if claim.margin is not None or found.margin is not None:
+            waiting += self._within("margin", claim.margin, found.margin) if claim.token is not None else []
+        shown = {entry.token: (entry.low, entry.high) for entry in found.top}
+        if len({bound.token for bound in claim.top}) < len(claim.top):
+            self._refute("top", "has a token twice")
+        for n, bound in enumerate(claim.top):
+            if bound.token not in shown:
+                self._refute(f"top[{n}].token", f"{bound.token} is not among the {len(claim.top)} largest logits of a new run")
+            else:
+                waiting += self._within(f"top[{n}]", (bound.low, bound.high), shown[bound.token])
+        return waiting
+
+    def _within(self, name: str, said: Any, found: Any) -> list[Problem]:
+        if said is None or found is None:
+            self._refute(name, f"says {_told(said)}, a new run {'has none' if found is None else proved_digits(*found)}")
+            return []
+        low, high = map(Fraction, said)
+        if high < found[0] or found[1] < low:
+            self._refute(name, f"says {said[0]} to {said[1]}, a new run proves {proved_digits(*found)}")
+            return []
+        if low <= found[0] and found[1] <= high:
+            return []
+        return [
+            Problem(f"{self.place}.{name}", f"{said[0]} to {said[1]} is not confirmed: a new run proves {proved_digits(*found)}")
+        ]
+
+    def _refute(self, name: str, text: str) -> None:
+        self.problems.append(Problem(f"{self.place}.{name}", text))
+
+
+def _told(said: Any) -> str:
+    if said is None:
+        return "nothing"
+    return ", ".join(map(str, said)) or "none" if isinstance(said, tuple) else str(said)
+
+
+def _differences(said: Claim, found: Claim, place: str) -> list[Problem]:
+    """Where a claim is written otherwise than a new run would write it: of use where the checksum does not fit."""
+    ours, theirs = _flat(asdict(said), place), _flat(asdict(found), place)
+    return [
+        Problem(at, f"says {ours.get(at)}, a new run {theirs.get(at)}")
+        for at in (*ours, *(at for at in theirs if at not in ours))
+        if ours.get(at) != theirs.get(at)
+    ]
+
+
+def _flat(value: Any, place: str) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return {at: v for key, inner in value.items() for at, v in _flat(inner, f"{place}.{key}").items()}
+    if isinstance(value, list | tuple):
+        return {at: v for n, inner in enumerate(value) for at, v in _flat(inner, f"{place}[{n}]").items()}
+    return {place: value}
+
+
+def _remarks(certificate: Certificate) -> list[str]:
+    from exactformer.certified import tables_digest
+
+    here = versions()
+    names = sorted({*here, *certificate.versions})
+    told = [
+        f"{name} was {certificate.versions.get(name, 'not told')}, is {here.get(name, 'not told')}"
+        for name in names
+        if certificate.versions.get(name) != here.get(name)
+    ]
+    if tables_digest() != certificate.tables:
+        told.append("the tables have another hash: they were made for other precisions, or by another version")
+    return told

@@ -1,0 +1,233 @@
+"""The weights of a model as certified passes use them: exact slices, floats, and verified norms. All made when first asked for."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+from flint import arb
+
+from exactformer.certified import bounds
+from exactformer.certified.limbs import BITS, Limbs, from_integers, split
+from exactformer.certified.norms import frobenius, spectral
+from exactformer.certified.slices import Sliced, check_blas, from_floats
+from exactformer.certified.slices import from_integers as slices_from_integers
+from exactformer.numbers import Exact, Named
+from exactformer.numbers.enclosure import ball, precision
+
+Kept = TypeVar("Kept")
+RATIONAL_BITS = 16 * BITS  # of the fraction of a weight that is no float
+_ROUNDED = 0.51  # in units of those bits: the error of such a weight (Lemma 19)
+
+
+def integers(numbers: Any) -> tuple[Any, bool]:
+    """Numbers times 2^RATIONAL_BITS, rounded, and whether they are exactly that."""
+    result, all_exact = np.empty(numbers.size, dtype=object), True
+    for i, number in enumerate(numbers.flat):
+        if type(number) is Exact:
+            scaled = number.fraction * (1 << RATIONAL_BITS)
+            result[i] = round(scaled)
+            all_exact = all_exact and scaled.denominator == 1
+        elif type(number) is Named:
+            all_exact = False
+            result[i] = _nearest(ball(number, RATIONAL_BITS + 128))
+        else:
+            raise ValueError(f"a weight that is not a number: {number}")
+    return result.reshape(numbers.shape), all_exact
+
+
+def _nearest(value: arb) -> int:
+    with precision(RATIONAL_BITS + 256):
+        scaled = value * arb(2) ** RATIONAL_BITS
+        if not scaled.rad() < arb(2) ** -10:
+            raise ValueError("a weight whose enclosure is too wide")
+        return int((scaled.mid() + arb(1) / 2).floor().unique_fmpz())
+
+
+def floats_of(weights: Any) -> Any:
+    """The floats nearest to the weights: themselves, or with a relative error of 2u."""
+    if weights.dtype != object:
+        if not np.isfinite(weights).all():
+            raise ValueError("a weight is infinite or not a number")
+        return np.asarray(weights, dtype=np.float64)
+    values, _ = integers(weights)
+    return np.array([float(Fraction(int(v), 1 << RATIONAL_BITS)) for v in values.flat]).reshape(weights.shape)
+
+
+class Vector:
+    """A bias, a gain, or a table to look up in."""
+
+    def __init__(self, weights: Any, name: str) -> None:
+        self.weights, self.name = weights, name
+        self.held: dict[int, tuple[Limbs, bool]] = {}
+
+    @functools.cached_property
+    def floats(self) -> Any:
+        return floats_of(self.weights)
+
+    @functools.cached_property
+    def largest(self) -> float:
+        return float(np.abs(self.floats).max()) * bounds.UP if self.floats.size else 0.0
+
+    def limbs(self, n: int) -> tuple[Limbs, bool]:
+        """In n limbs, right to 0.75 ulp, and whether exactly."""
+        if n not in self.held:
+            self.held[n] = self.rows(n, slice(None))
+        return self.held[n]
+
+    def rows(self, n: int, rows: Any) -> tuple[Limbs, bool]:
+        part = self.weights[rows]
+        if part.dtype != object:
+            return split(floats_of(part), n)
+        values, exact = integers(part)
+        drop = RATIONAL_BITS - BITS * (n - 1)
+        if drop < 0:
+            return from_integers(values << -drop, n), exact
+        kept = (values + ((1 << drop) >> 1)) >> drop
+        return from_integers(kept, n), exact and not ((kept << drop) - values).any()
+
+
+class Matrix:
+    """One matrix [K, N], or several side by side that multiply the same rows."""
+
+    def __init__(self, pieces: tuple[Any, ...], name: str, norms: dict[str, float]) -> None:
+        check_blas()
+        self.pieces, self.name, self.norms = pieces, name, norms
+        self.inputs = pieces[0].shape[0]
+        self.outputs = sum(piece.shape[1] for piece in pieces)
+
+    @property
+    def rational(self) -> bool:
+        return any(piece.dtype == object for piece in self.pieces)
+
+    @functools.cached_property
+    def _integers(self) -> tuple[Any, bool]:
+        return integers(np.concatenate(self.pieces, axis=1))
+
+    @functools.cached_property
+    def sliced(self) -> Sliced:
+        if self.rational:
+            return slices_from_integers(self._integers[0], RATIONAL_BITS)
+        return from_floats(np.concatenate(self.pieces, axis=1))
+
+    @functools.cached_property
+    def dense(self) -> Any:
+        return np.concatenate([floats_of(piece) for piece in self.pieces], axis=1)
+
+    @functools.cached_property
+    def slack(self) -> float:
+        """At least the Frobenius norm of what the slices leave out (Lemma 19)."""
+        if not self.rational or self._integers[1]:
+            return 0.0
+        return math.sqrt(self.inputs * self.outputs) * _ROUNDED * 2.0**-RATIONAL_BITS * bounds.UP
+
+    @functools.cached_property
+    def dense_slack(self) -> float:
+        """The same of the floats."""
+        return 2 * bounds.UNIT * self.entries * bounds.UP if self.rational else 0.0
+
+    @functools.cached_property
+    def entries(self) -> float:
+        """At least the Frobenius norm of the whole matrix."""
+        return self._known("all", lambda: frobenius(np.array([frobenius(floats_of(piece)) for piece in self.pieces])) * bounds.UP)
+
+    @functools.cached_property
+    def row_sizes(self) -> Any:
+        """At least the L2 norms of the rows."""
+        return np.sqrt(np.square(self.dense).sum(axis=1)) * bounds.UP
+
+    def column_sizes(self, gain: Vector | None) -> Any:
+        """At least the L2 norms of the columns, with the rows times γ if there is a gain: Lemma 18."""
+        name = "" if gain is None else gain.name
+        if name not in self._columns:
+            weights = self.dense if gain is None else self.dense * gain.floats[:, None]
+            self._columns[name] = np.sqrt(np.square(weights).sum(axis=0)) * bounds.UP * bounds.UP
+        return self._columns[name]
+
+    @functools.cached_property
+    def _columns(self) -> dict[str, Any]:
+        return {}
+
+    def norm(self, piece: int = 0, gain: Vector | None = None) -> float:
+        """At least ‖diag(γ) W‖₂ (Lemma 16)."""
+
+        def compute() -> float:
+            a = floats_of(self.pieces[piece])
+            if gain is not None:
+                a = gain.floats[:, None] * a
+            return spectral(a, 4 * bounds.UNIT * frobenius(a))
+
+        return self._known(str(piece) if gain is None else f"{piece}|{gain.name}", compute)
+
+    def norm_through(self, second: Matrix, gain: Vector | None) -> float:
+        """At least ‖diag(γ) W₁ W₂‖₂ (Lemma 16)."""
+
+        def compute() -> float:
+            a, b = floats_of(self.pieces[0]), floats_of(second.pieces[0])
+            if gain is not None:
+                a = gain.floats[:, None] * a
+            return spectral(a @ b, bounds.gamma(self.outputs + 8) * frobenius(a) * frobenius(b))
+
+        return self._known(f"{'' if gain is None else gain.name}|{second.name}", compute)
+
+    def _known(self, what: str, compute: Callable[[], float]) -> float:
+        name = f"{self.name}[{what}]"
+        if name not in self.norms:
+            self.norms[name] = compute()
+        return self.norms[name]
+
+
+class Store:
+    """Every weight by its place in memory, so that it is prepared once. Weights must not change while a store is in use."""
+
+    def __init__(self, norms: dict[str, float] | None = None) -> None:
+        self.norms = {} if norms is None else norms
+        self.names: dict[Any, str] = {}
+        self.held: dict[Any, Any] = {}
+
+    def name(self, array: Any, name: str) -> None:
+        self.names[_place(array)] = name
+
+    def name_of(self, array: Any) -> str:
+        return self.names.setdefault(_place(array), f"weights {len(self.names)}")
+
+    def vector(self, array: Any) -> Vector:
+        return self._once(("vector", _place(array)), lambda: (Vector(array, self.name_of(array)), array))
+
+    def matrix(self, array: Any) -> Matrix:
+        return self._once(("matrix", _place(array)), lambda: (Matrix((array,), self.name_of(array), self.norms), array))
+
+    def projections(self, *arrays: Any) -> Matrix:
+        """[heads, dim, head_dim] for queries, keys and values, side by side: [dim, 3 · heads · head_dim]."""
+
+        def make() -> tuple[Matrix, Any]:
+            pieces = tuple(a.transpose(1, 0, 2).reshape(a.shape[1], -1) for a in arrays)
+            return Matrix(pieces, "+".join(map(self.name_of, arrays)), self.norms), arrays
+
+        return self._once(("projections", *map(_place, arrays)), make)
+
+    def output(self, array: Any) -> Matrix:
+        """[heads, head_dim, dim] → [heads · head_dim, dim]"""
+        return self._once(
+            ("output", _place(array)),
+            lambda: (Matrix((array.reshape(-1, array.shape[-1]),), self.name_of(array), self.norms), array),
+        )
+
+    def trim(self, limbs_at: Callable[[str], int]) -> None:
+        """Forget the floats of matrices that are multiplied in limbs, and the slices of the others: one of the two is enough."""
+        for value, _ in self.held.values():
+            if isinstance(value, Matrix):
+                value.__dict__.pop("dense" if limbs_at(value.name) else "sliced", None)
+
+    def _once(self, key: Any, make: Callable[[], tuple[Kept, Any]]) -> Kept:
+        if key not in self.held:
+            self.held[key] = make()
+        return self.held[key][0]  # type: ignore[no-any-return]
+
+
+def _place(array: Any) -> tuple[Any, ...]:
+    return (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)

@@ -1,0 +1,254 @@
+"""exactformer certify: the next tokens, each proved; certificates made and verified."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exactformer.cli.common import DONE, REFUTED, UNDECIDED, emit, given, keep_the_source, opened, output_option, refuse
+from exactformer.progress import Progress
+
+if TYPE_CHECKING:
+    from exactformer.certified import Prepared
+    from exactformer.certified.certificate import Claim
+
+_INTERRUPTED = 130
+_FLOATS = ("float32", "float64")
+_TOLD = 10  # problems of a certificate
+
+
+class _Count(click.ParamType[int]):
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int) or (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
+            return int(value)
+        raise click.ClickException(
+            f"--tokens: {value!r} is not a number of tokens to prove; the input is given by --prompt or --ids"
+        )
+
+
+@click.command("certify")
+@click.argument("source", metavar="EXAMPLE|WORKSHEET|MODEL_DIR")
+@click.option("--prompt", metavar="TEXT", help="Text to continue, cut up by the model's tokenizer.")
+@click.option("--ids", metavar="NUMBERS", help='Instead: the ids of tokens, e.g. "31373 616".')
+@click.option("--tokens", metavar="N", type=_Count(), default=1, show_default=True, help="How many tokens are to be proved.")
+@click.option("--top", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many of the largest logits are told.")
+@click.option("--cap", type=click.IntRange(4, 15), default=14, show_default=True, help="Limbs of 21 bits at which it is given up.")
+@click.option("--audit", is_flag=True, help="Answer again with the slow arithmetic arb; all enclosures must intersect.")
+@click.option(
+    "--compare", metavar="KINDS", help="float32, float64 or both, with a comma: the proved error of every number in floats."
+)
+@click.option("--format", "form", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
+@click.option("--verify", metavar="FILE", type=click.Path(path_type=Path), help="Instead: check a certificate, with new passes.")
+@output_option
+def command(
+    source: str, prompt: str | None, ids: str | None, tokens: int, top: int, cap: int, audit: bool, compare: str | None, form: str,
+    verify: Path | None, output: Path | None,
+) -> None:  # fmt: skip
+    """Prove the next tokens of a model: each the argmax of the exact network, with its margin and proved digits."""
+    keep_the_source(source, output)
+    refuse(prompt is not None and ids is not None, "--ids: does not go with --prompt")
+    if verify is not None:
+        for option in ("prompt", "ids", "tokens", "top", "cap", "audit", "compare", "form", "output"):
+            refuse(given(option), f"--{'format' if option == 'form' else option}: does not go with --verify")
+        _verify(source, verify)
+        return
+    kinds = _kinds(compare)
+    worksheet = opened(source)
+    prefix = _input(worksheet, source, prompt, ids, tokens)
+    run = _Run(worksheet, source, prefix, tokens, top, cap, kinds, audit, form, output)
+    run.follow()
+    sys.exit(run.finish())
+
+
+def _kinds(text: str | None) -> tuple[str, ...]:
+    kinds = tuple(dict.fromkeys(kind.strip() for kind in text.split(","))) if text is not None else ()
+    for kind in kinds:
+        refuse(kind not in _FLOATS, f"--compare: {kind!r} is not one of {', '.join(_FLOATS)}")
+    return kinds
+
+
+def _input(worksheet: Any, source: str, prompt: str | None, ids: str | None, tokens: int) -> list[int]:
+    model = worksheet.model
+    refuse(model.config.unembedding == "none", f"{source}: the model has no logits: there is no token to prove")
+    if prompt is not None:
+        found = [piece.id for piece in worksheet.pieces(prompt)]
+    elif ids is not None:
+        words = ids.replace(",", " ").split()
+        for word in words:
+            refuse(not (word.isascii() and word.isdigit() and len(word) <= 9), f"--ids: {word[:40]!r} is not the id of a token")
+        found = [int(word) for word in words]
+    else:
+        refuse(not worksheet.tokens, f"--prompt: is missing: what is {source} to continue? (or: --ids)")
+        found = model.ids(worksheet.tokens)
+    refuse(not found, "--ids: is empty: give at least one token")
+    size, length = len(model.config.vocabulary), model.config.length
+    for position, token in enumerate(found):
+        refuse(token >= size, f"position {position}: no token has the id {token:,}: the vocabulary has 0 to {size - 1:,}")
+    refuse(
+        length is not None and len(found) + tokens - 1 > length,
+        f"--tokens: {len(found)} given and {tokens} to prove take {len(found) + tokens - 1:,} positions; the model has {length}",
+    )
+    return found
+
+
+class _Run:
+    """One question from its start to its status."""
+
+    def __init__(
+        self, worksheet: Any, source: str, ids: list[int], tokens: int, top: int, cap: int, kinds: tuple[str, ...], audited: bool,
+        form: str, output: Path | None,
+    ) -> None:  # fmt: skip
+        self.worksheet, self.model, self.ids, self.tokens, self.top, self.cap = worksheet, worksheet.model, ids, tokens, top, cap
+        self.kinds, self.audited, self.form, self.output = kinds, audited, form, output
+        self.title = worksheet.title or source
+        self.name = namer(worksheet)
+        self.streams = form == "text" and output is None
+        self.claims: list[Claim] = []
+        self.digest, self.interrupted = "", False
+        self.audit: Any = None
+        self.floats: tuple[Any, ...] = ()
+
+    def follow(self) -> None:
+        """Prove token after token, tell each, and then look at it in the ways that were asked for."""
+        from exactformer.certified.audit import check_size
+        from exactformer.certified.memory import check_memory
+        from exactformer.certified.model_hash import model_hash
+        from exactformer.certified.storage import prepare, prepared
+        from exactformer.render import certificates
+
+        check_memory(self.model, self.title, len(self.ids), self.cap, self.tokens, bool(self.kinds))
+        if self.audited:
+            check_size(self.model, self.title)
+        self.worksheet.checked()
+        with Progress() as progress:
+            self.digest = model_hash(self.model, progress)
+            with prepared(self.model, self.digest) as ready:
+                prepare(ready, progress)
+                if self.streams:
+                    progress.clear()
+                    click.echo(certificates.heading(self.title, self.ids, self.name), nl=False)
+                try:
+                    self._prove(ready, progress)
+                    self._look(ready, progress)
+                except KeyboardInterrupt:
+                    self.interrupted = True
+
+    def _prove(self, ready: Prepared, progress: Progress) -> None:
+        from exactformer.certified import generate
+        from exactformer.certified.certificate import Claim
+        from exactformer.render.certificates import claim_text
+
+        for certified in generate(self.model, self.ids, self.tokens, prepared=ready, top=self.top, cap=self.cap):
+            self.claims.append(Claim.of(certified))
+            progress.clear()
+            if self.streams:
+                click.echo(claim_text(self.claims[-1], len(self.claims), self.name), nl=False)
+                sys.stdout.flush()
+            elif len(self.claims) < self.tokens:
+                progress(f"token {len(self.claims):,}")
+
+    def _look(self, ready: Prepared, progress: Progress) -> None:
+        from exactformer.certified.audit import audit
+        from exactformer.certified.compare import compare
+
+        proved = [claim for claim in self.claims if claim.token is not None]
+        if self.audited and proved:
+            self.audit = audit(self.model, self.ids, proved, prepared=ready, progress=progress)
+        if self.kinds and proved:
+            before = [claim.token for claim in proved[:-1] if claim.token is not None]
+            true = {len(self.ids) - 1 + n: claim.token for n, claim in enumerate(proved)}
+            limbs = max(max(claim.schedule) for claim in proved)
+            self.floats = compare(
+                self.model, [*self.ids, *before], self.kinds, proved=true, prepared=ready, limbs=max(limbs, 4), progress=progress
+            )
+
+    def finish(self) -> int:
+        """Hand out what there is, and say how it ended."""
+        if self.claims:
+            self._hand_out()
+        if self.interrupted:
+            count = sum(claim.token is not None for claim in self.claims)
+            kept = (
+                f"the {count:,} token{'s' * (count != 1)} told of {'are' if count != 1 else 'is'} proved"
+                if count
+                else "nothing is proved"
+            )
+            click.echo(f"exactformer: interrupted: {kept}", err=True)
+            return _INTERRUPTED
+        if self.audit is not None and not self.audit.agrees:
+            click.echo(f"exactformer: the audit contradicts it: {self.audit.contradictions[0]}", err=True)
+            return REFUTED
+        last = self.claims[-1]
+        if last.token is None:
+            click.echo(f"exactformer: token {len(self.claims)}: {last.why}", err=True)
+            return UNDECIDED
+        return DONE
+
+    def _hand_out(self) -> None:
+        from exactformer.certified.certificate import certificate_of
+        from exactformer.render import certificates
+        from exactformer.render.certificate_page import page
+
+        certificate = certificate_of(self.digest, self.ids, self.cap, self.claims)
+        if self.form == "json":
+            emit(certificates.as_json(certificate, self.audit, self.floats), self.output)
+            return
+        if self.form == "html":
+            emit(page(certificate, self.title, self.name, self.audit, self.floats), self.output)
+            return
+        parts = [] if self.streams else [certificates.heading(self.title, self.ids, self.name)]
+        if not self.streams:
+            parts += [certificates.claim_text(claim, n, self.name) for n, claim in enumerate(self.claims, start=1)]
+        parts += [] if self.audit is None else [certificates.audit_text(self.audit)]
+        parts += [certificates.floats_text(errors, self.name) for errors in self.floats]
+        emit("".join(parts), self.output)
+
+
+def namer(worksheet: Any) -> Callable[[int], str]:
+    """What tokens are called: the text of a piece in quotes, with its id; or the word; or the id alone."""
+    tokenizer, vocabulary = worksheet.tokenizer, worksheet.model.config.vocabulary
+
+    def name(token: int) -> str:
+        if tokenizer is not None and token < len(tokenizer.vocabulary):
+            return f'"{tokenizer.piece(token).text}" {token}'
+        word = vocabulary[token] if token < len(vocabulary) else str(token)
+        shown = "".join(c if c.isprintable() else "?" for c in word)
+        return f"#{token}" if word == str(token) else shown
+
+    return name
+
+
+def _verify(source: str, file: Path) -> None:
+    """Check a certificate; what differs is told with its line."""
+    from exactformer.certified.certificate import CertificateError
+    from exactformer.certified.certificate_file import read
+    from exactformer.certified.memory import check_memory
+    from exactformer.certified.verifying import verify
+
+    try:
+        written = read(file)
+    except CertificateError as error:
+        raise click.ClickException(str(error)) from None
+    worksheet = opened(source)
+    certificate = written.certificate
+    check_memory(worksheet.model, worksheet.title or source, len(certificate.ids) + len(certificate.tokens), certificate.cap)
+    worksheet.checked()
+    with Progress() as progress:
+        verdict = verify(certificate, worksheet.model, intact=written.intact, progress=progress)  # norms are computed anew
+    for problem in verdict.problems[:_TOLD]:
+        click.echo(f"refused: {file}, line {written.line(problem.place)}: {problem}")
+    if verdict.confirmed:
+        count = len(certificate.continuation)
+        click.echo(f"confirmed: {file}: {count:,} token{'s' * (count != 1)}, every claim proved again by new passes")
+        for remark in verdict.remarks:
+            click.echo(f"  {remark}")
+        if not certificate.proved:
+            click.echo(f"exactformer: token {len(certificate.tokens)}: {certificate.tokens[-1].why}", err=True)
+            sys.exit(UNDECIDED)
+    sys.exit(DONE if verdict.confirmed else REFUTED)

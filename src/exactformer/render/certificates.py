@@ -1,0 +1,192 @@
+"""What certified passes tell: as text, token by token, and as JSON. Digits that are shown are proved."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from exactformer.certified.audit import Audit
+from exactformer.certified.bounds import FLOOR
+from exactformer.certified.certificate import Certificate, Claim
+from exactformer.certified.certificate_file import document
+from exactformer.certified.compare import FloatErrors, StepErrors
+from exactformer.certified.decimal_ends import proved_digits
+from exactformer.render.tables import grid
+
+Name = Callable[[int], str]  # what a token is called
+_BARS = "▁▂▃▄▅▆▇█"
+_TOLD = 10  # contradictions
+_REPORT = "exactformer certified report 1"
+
+
+def heading(title: str, ids: Sequence[int], name: Name) -> str:
+    given = " ".join(name(i) for i in ids[-20:])
+    return f"{title}: what follows {'… ' if len(ids) > 20 else ''}{given} ({len(ids)} token{'s' * (len(ids) != 1)})\n"
+
+
+def claim_text(claim: Claim, number: int, name: Name) -> str:
+    """One token: the margin, the largest logits, bits and radius by layer."""
+    lines = ["", f"token {number}: {verdict(claim, name)}"]
+    rows = [("margin", margin(claim, name))] if claim.margin is not None else []
+    logits = [(name(b.token), proved_digits(Fraction(b.low), Fraction(b.high))) for b in claim.top]
+    width = max((len(token) for token, _ in logits), default=0)
+    rows += [("" if n else "logits", f"{token:<{width}}  {digits}") for n, (token, digits) in enumerate(logits)]
+    rows += [("bits", _bits(claim)), ("radius", _radii(claim))] if claim.layers else []
+    rows += [("passes", str(claim.attempts))] if claim.attempts > 1 else []
+    return "\n".join([*lines, *(f"  {label:<8}{text}".rstrip() for label, text in rows)]) + "\n"
+
+
+def verdict(claim: Claim, name: Name) -> str:
+    if claim.token is None:
+        return claim.why if claim.why.startswith("undecided") else f"undecided: {claim.why}"
+    if claim.ties:
+        return f"{name(claim.token)}, proved to tie with {', '.join(map(name, claim.ties))}"
+    return f"{name(claim.token)}, proved"
+
+
+def margin(claim: Claim, name: Name) -> str:
+    assert claim.margin is not None
+    if claim.ties:
+        return "0: the logits are the same number"
+    over = "" if claim.runner_up is None else f" over {name(claim.runner_up)}"
+    return f"{proved_digits(Fraction(claim.margin[0]), Fraction(claim.margin[1]))}{over}"
+
+
+def _bits(claim: Claim) -> str:
+    """Runs of layers with the same number of bits."""
+    told: list[list[int]] = []
+    for layer in claim.layers:
+        if told and told[-1][0] == layer.bits:
+            told[-1][1] += 1
+        else:
+            told.append([layer.bits, 1])
+    return ", ".join(f"{bits}{f' × {times}' if times > 1 else ''}" for bits, times in told)
+
+
+def _radii(claim: Claim) -> str:
+    return f"{sparkline([log2(layer.radius) for layer in claim.layers])}  {claim.layers[0].radius} to {claim.layers[-1].radius}"
+
+
+def log2(radius: str) -> float:
+    """Of a decimal; −∞ for 0, and for the smallest radius that there is, which stands for an exact value.
+
+    >>> log2("0.25"), log2("3.88e-121"), log2("inf")
+    (-2.0, -inf, inf)
+    """
+    value = float(radius)
+    return math.log2(value) if value > 2 * FLOOR else -math.inf
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Bars between the smallest and the largest finite value.
+
+    >>> sparkline([0, 7, 3.5, math.inf])
+    '▁█▅×'
+    """
+    finite = [v for v in values if math.isfinite(v)]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join("×" if v == math.inf else _BARS[0 if v == -math.inf else round((v - low) * scale + 1e-9)] for v in values)
+
+
+def audit_text(audit: Audit) -> str:
+    if audit.agrees:
+        return f"\naudit: {audit.logits:,} logits computed again with balls of {audit.bits} bits; all enclosures intersect\n"
+    told = "\n".join(f"  {line}" for line in audit.contradictions[:_TOLD])
+    return f"\naudit: CONTRADICTED {len(audit.contradictions):,} times, by balls of {audit.bits} bits\n{told}\n"
+
+
+def floats_text(errors: FloatErrors, name: Name) -> str:
+    """The proved errors of a pass in floats."""
+    columns = ["largest error", "units of the last place", "of the largest entry", "at"]
+    cells = [[error(*step.largest), _short(step.ulps), _short(step.relative), str(list(step.at))] for step in errors.steps]
+    lines = ["", f"{errors.name} beside a certified pass of {errors.limbs} limbs; the error of every number is proved", ""]
+    lines += ["  " + line.rstrip() for line in grid([step.name for step in errors.steps], columns, cells)]
+    lines += ["", *(f"  {line}" for line in conclusions(errors, name))]
+    return "\n".join(lines) + "\n"
+
+
+def conclusions(errors: FloatErrors, name: Name) -> list[str]:
+    worst, growth = errors.worst, errors.growth
+    told = [f"most units of the last place: {_short(worst.ulps)}, in {worst.name} at {list(worst.at)}"]
+    if growth is None:
+        told.append("the error grows nowhere along the stream")
+    else:
+        told.append(f"grows most from {growth[0]} to {growth[1]}: × {_short(growth[2])}, as a share of the largest entry")
+    for position, found, true in errors.tokens:
+        said = "no token" if found is None else name(found)
+        if true is None:
+            told.append(f"token after position {position}: {said}; the true one is undecided")
+        else:
+            told.append(
+                f"token after position {position}: {said}, {'the true one' if found == true else f'WRONG: it is {name(true)}'}"
+            )
+    return told
+
+
+def error(low: float, high: float) -> str:
+    """Two bounds of an error, to at most four digits."""
+    if high == 0:
+        return "0"
+    if not math.isfinite(high):
+        return "not a number"
+    if low == 0 or high > 2 * low:
+        return f"at most {high:.2g}" if low == 0 else f"{low:.2g} to {high:.2g}"
+    return proved_digits(Fraction(low), Fraction(high), 4)
+
+
+def _short(x: float) -> str:
+    return "0" if x == 0 else f"{x:.3g}"
+
+
+def as_json(certificate: Certificate, audit: Audit | None, floats: Sequence[FloatErrors]) -> str:
+    """The certificate itself; or, where it was audited or compared, a report that holds it."""
+    if audit is None and not floats:
+        return certificate.text()
+    report: dict[str, Any] = {"format": _REPORT, "certificate": document(certificate)}
+    if audit is not None:
+        report["audit"] = {
+            "agrees": audit.agrees,
+            "logits": audit.logits,
+            "bits": audit.bits,
+            "contradictions": audit.contradictions,
+        }
+    report["floats"] = [_float_json(errors, certificate) for errors in floats]
+    return json.dumps(report, ensure_ascii=False, indent=1) + "\n"
+
+
+def _float_json(errors: FloatErrors, certificate: Certificate) -> dict[str, Any]:
+    logits = errors.steps[-1]
+    listed = [bound.token for bound in certificate.tokens[-1].top]
+    return {
+        "arithmetic": errors.name,
+        "limbs": errors.limbs,
+        "steps": [_step_json(step) for step in errors.steps],
+        "logits": [{"token": i, "error": _ends(logits.low[-1, i], logits.high[-1, i])} for i in listed],
+        "growth": None if errors.growth is None else {"from": errors.growth[0], "to": errors.growth[1], "factor": errors.growth[2]},
+        "tokens": [{"position": p, "token": found, "proved": true} for p, found, true in errors.tokens],
+        "right": errors.right,
+    }
+
+
+def _step_json(step: StepErrors) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "largest_error": _ends(*step.largest),
+        "at": list(step.at),
+        "units_of_the_last_place": _number(step.ulps),
+        "relative": _number(step.relative),
+    }
+
+
+def _ends(low: float, high: float) -> list[str | None]:
+    """Shortest decimals that are read as these floats, one step outwards; None for no bound."""
+    down = math.nextafter(float(low), 0.0)
+    return [repr(down), repr(math.nextafter(float(high), math.inf)) if math.isfinite(high) else None]
+
+
+def _number(x: float) -> float | None:
+    return x if math.isfinite(x) else None

@@ -1,0 +1,181 @@
+"""Lemmas about what moves: LayerNorm, spectral norms, attention and products of balls, with the truth somewhere in the ball."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb
+from limb_checks import BITS, as_arb, exact, fractions, worst
+
+from exactformer.certified import attention, limbs, normalising, norms, weights
+from exactformer.certified.arithmetic import CertifiedArithmetic
+from exactformer.certified.ball import Ball
+from exactformer.numbers import exact as exact_number
+from exactformer.numbers.enclosure import precision
+
+
+def hurtful_rows(random: np.random.Generator, dim: int) -> Any:
+    """Rows of a stream: ordinary, tiny, with a common part, with an outlier, alternating, or nearly all the same."""
+    x = random.standard_normal((3, dim))
+    kinds = [
+        lambda: x, lambda: x * 2.0**-20, lambda: x + 100, lambda: np.where(np.arange(dim) == 0, 3000.0, x),
+        lambda: np.where(np.arange(dim) % 2, 7.0, -7.0) + 0 * x, lambda: 5 + x * 2.0**-30, lambda: x * 1000,
+    ]  # fmt: skip
+    return kinds[random.integers(len(kinds))]()
+
+
+def true_norm(x: Any, gain: Any, shift: Any, epsilon: Fraction) -> list[list[arb]]:
+    """γ (x − μ)/√(var + ε) + β of rows of fractions; call at high precision."""
+    rows = []
+    for row in x:
+        mean = sum(row) / len(row)
+        scale = as_arb(sum((a - mean) ** 2 for a in row) / len(row) + epsilon).sqrt()
+        rows.append([as_arb(g * (a - mean)) / scale + as_arb(b) for a, g, b in zip(row, gain, shift, strict=True)])
+    return rows
+
+
+def l2(rows: Any, computed: Any) -> Any:
+    """L2 distances of rows of balls from rows of fractions."""
+    return np.array([
+        float(sum(((a - as_arb(b)) ** 2 for a, b in zip(row, near, strict=True)), arb(0)).sqrt().abs_upper())
+        for row, near in zip(rows, computed, strict=True)
+    ])  # fmt: skip
+
+
+def layer_norm(random: np.random.Generator) -> float:
+    """Rounding alone, and with an x that is somewhere in the ball: LayerNorm in limbs and in floats."""
+    dim, epsilon = int(random.choice([2, 7, 48, 130])), Fraction(random.choice(["1e-5", "1e-12", "0.1"]))
+    rows = hurtful_rows(random, dim)
+    n = int(random.choice([0, 4, 6]))
+    gain, shift = (random.standard_normal(dim).astype(np.float32) for _ in range(2))
+    gain *= np.float32(random.choice([0.001, 1, 1000]))
+    mid, _ = limbs.split(rows, n) if n else (rows, True)
+    radius = np.full(3, float(random.choice([0.0, 1e-12, 1e-3, 0.5])))
+    centre = exact(mid) if n else fractions(mid)
+    step = random.standard_normal((3, dim))
+    if random.random() < 0.5:
+        step[:, 2:] = 0
+    if dim > 2 and random.random() < 0.3:
+        radius, step = _sideways(random, rows)
+    moved = centre + fractions(step * (radius / np.sqrt((step**2).sum(axis=1)))[:, None] * (1 - 1e-12))
+    out = normalising.layer_norm(Ball(mid, n, radius), weights.Vector(gain, "w"), weights.Vector(shift, "b"), epsilon)
+    computed = exact(out.mid) if n else fractions(out.mid)
+    with precision(BITS):
+        errors = l2(true_norm(moved, fractions(gain), fractions(shift), epsilon), computed)
+    return worst(errors, out.radius)
+
+
+def _sideways(random: np.random.Generator, rows: Any) -> tuple[Any, Any]:
+    """Steps that turn x − μ the most: 0.9 of its length, to a tangent of the sphere around it."""
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    size = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+    other = random.standard_normal(rows.shape)
+    other -= other.mean(axis=1, keepdims=True)
+    other -= centred * (other * centred).sum(axis=1, keepdims=True) / size**2
+    step = -0.9 * centred / size + math.sqrt(1 - 0.81) * other / np.sqrt((other**2).sum(axis=1, keepdims=True))
+    return 0.9 * size[:, 0], step
+
+
+def spectral(random: np.random.Generator) -> float:
+    """Against ‖A x‖/‖x‖ in exact arithmetic, for x from a decomposition; A is known exactly, or to within a slack."""
+    shape = random.integers(1, 40, 2)
+    a = random.standard_normal(shape) * 2.0 ** random.integers(-12, 12, (1, shape[1]))
+    if random.random() < 0.3:
+        a = np.outer(a[:, 0], a[0])
+    near = a * (1 - 2.0**-7) if random.random() < 0.5 else a
+    x = fractions(np.linalg.svd(a)[2][0])
+    true = float(sum((fractions(a) @ x) ** 2) / sum(x**2)) ** 0.5
+    return true / norms.spectral(near, norms.frobenius(a - near))
+
+
+def attend(random: np.random.Generator) -> float:
+    """Attention in limbs and in floats, with q, k and v somewhere in their balls: sharp, flat, equal and hidden scores."""
+    heads, length, others, width = 2, 3, int(random.integers(3, 9)), int(random.choice([1, 3, 8]))
+    n = int(random.choice([0, 4, 5]))
+    sharp = float(random.choice([0.01, 1.0, 30.0]))
+    q, k, v = (random.standard_normal((heads, t, width)) for t in (length, others, others))
+    q = q * sharp
+    kind = random.integers(5)
+    if kind == 0:
+        k[:] = k[:, :1]
+    elif kind == 1:
+        q, k = q * 100, k[:, :1] + k * 1e-4
+    v = v * 1e-6 if kind == 2 else v + 50 * (kind == 3)
+    factor = 1 / math.sqrt(width)
+    seen = np.arange(others) <= np.arange(others - length, others)[:, None]
+    sizes = [float(random.choice([0.0, 1e-15, 1e-9, 1e-3, 0.3])) for _ in range(3)] if random.random() < 0.6 else [0.0] * 3
+    radii = [np.full(t, size) * random.uniform(0.1, 1, t) for t, size in zip((length, others, others), sizes, strict=True)]
+    mids = [limbs.split(x, n)[0] if n else x for x in (q, k, v)]
+    with precision(BITS):
+        scale = 1 / arb(width).sqrt()
+    if n:
+        limbed = limbs.from_integers(np.array([math.isqrt((1 << (42 * n)) // width)], dtype=object), n + 1)[:, 0]
+        mixed = attention.attend_limbs(*mids, seen, limbed, limbs.ulp(n + 1))
+    else:
+        mixed = attention.attend_float(*mids, seen, factor)
+    near = [limbs.to_float(x) if n else x for x in mids]
+    moved, _ = attention.reach(mixed, seen, factor * (1 + 2.0**-40), *near, tuple(radii))
+    centres = [exact(x) if n else fractions(x) for x in mids]
+    true = [c + fractions(_direction(random, c.shape, r, near)) for c, r in zip(centres, radii, strict=True)]
+    z = exact(mixed.z) if n else fractions(mixed.z)
+    with precision(BITS):
+        errors = [_attention_error(true, t, seen[t], scale, z) for t in range(length)]
+    bound = attention.outwards(moved + mixed.rounding)
+    return worst(np.array(errors), bound)
+
+
+def _direction(random: np.random.Generator, shape: tuple[int, ...], radius: Any, near: list[Any]) -> Any:
+    """A step of every token, of its radius over all heads: random, all the same, or along a query or a value."""
+    heads, tokens, width = shape
+    step = random.standard_normal(shape)
+    kind = random.integers(4)
+    if kind == 1:
+        step = np.broadcast_to(random.standard_normal((heads, 1, width)), shape)
+    elif kind == 2:
+        step = np.broadcast_to(near[0][:, -1:], shape) * random.choice((-1.0, 1.0), (1, tokens, 1))
+    elif kind == 3:
+        step = np.broadcast_to((near[1] - near[1].mean(axis=1, keepdims=True))[:, :1], shape) * np.array([1.0, 0.0])[:, None, None]
+    sizes = np.sqrt((step**2).sum(axis=(0, 2)))
+    return step * np.where(sizes > 0, radius / np.where(sizes > 0, sizes, 1), 0)[:, None] * (1 - 1e-12)
+
+
+def _attention_error(true: list[Any], t: int, seen: Any, scale: arb, z: Any) -> float:
+    """The L2 distance of z at one position, over all heads, from the softmax attention of these fractions."""
+    q, k, v = true
+    total = arb(0)
+    for head in range(len(q)):
+        powers = [(as_arb(sum(q[head, t] * k[head, s])) * scale).exp() for s in np.flatnonzero(seen)]
+        for i in range(q.shape[2]):
+            value = sum((p * as_arb(v[head, s, i]) for p, s in zip(powers, np.flatnonzero(seen), strict=True)), arb(0))
+            total += (value / sum(powers, arb(0)) - as_arb(z[head, t, i])) ** 2
+    return float(total.sqrt().abs_upper())
+
+
+def linear(random: np.random.Generator) -> float:
+    """x W + b as the logits have it: floats and rationals as weights, x exact or somewhere in its ball, limbs and floats."""
+    n, rows, columns = int(random.choice([0, 4, 6])), int(random.integers(1, 140)), 4
+    w, b = random.standard_normal((rows, columns)).astype(np.float32), random.standard_normal(columns).astype(np.float32)
+    if random.random() < 0.3:
+        w, b = np.abs(w), np.abs(b) * 2.0**-50
+    true_w, true_b = fractions(w), fractions(b)
+    if random.random() < 0.4:
+        true_w, true_b = true_w / 3, true_b / 7
+        w, b = numbers(true_w), numbers(true_b)
+    near = random.standard_normal((3, rows)) if random.random() < 0.5 else np.abs(random.standard_normal((3, rows)))
+    mid = limbs.split(near, n)[0] if n else near
+    centre, radius = exact(mid) if n else fractions(mid), np.full(3, float(random.choice([0.0, 1e-3])))
+    along = np.array(true_w[:, 0], dtype=float)
+    step = fractions(along / np.sqrt((along**2).sum()) * radius[:, None] * (1 - 1e-12))
+    out = CertifiedArithmetic(schedule=(n,)).linear(Ball(mid, n, radius), w, b)
+    computed = exact(out.mid) if n else fractions(out.mid)
+    return worst(abs(computed - ((centre + step) @ true_w + true_b)), out.spread())
+
+
+def numbers(values: Any) -> Any:
+    """The same as numbers of the library."""
+    result = np.empty(values.size, dtype=object)
+    result[:] = [exact_number(f"{x.numerator}/{x.denominator}") for x in values.ravel()]
+    return result.reshape(values.shape)

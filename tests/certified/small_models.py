@@ -1,0 +1,111 @@
+"""Small GPT-2-shaped models with random weights, like those before training and after it; and passes compared step by step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from exactformer.certified import Ball, CertifiedArithmetic
+from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, forward
+from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.numbers import exact
+from exactformer.numbers.enclosure import precision
+
+
+def gpt2_shaped(
+    kind: str, seed: int = 0, *, blocks: int = 2, dim: int = 16, heads: int = 4, mlp: int = 64, vocabulary: int = 97,
+    dtype: Any = np.float32, **config: Any,
+) -> Model:  # fmt: skip
+    """`kind` is "initial", or "trained": with large gains, outlier dimensions and sharp logits."""
+    random, trained = np.random.default_rng(seed), kind == "trained"
+    wide, outliers = math.sqrt(768 / dim), random.choice(dim, max(1, min(4, dim // 8)), replace=False)
+
+    def some(shape: tuple[int, ...], after: float, before: float, outlier: float = 1) -> Any:
+        values = random.standard_normal(shape) * (after if trained else before)
+        if trained:
+            values[..., outliers] *= outlier
+        return values.astype(dtype)
+
+    def norm(level: float) -> NormWeights:
+        w = np.exp(random.standard_normal(dim) * 0.4 + level) if trained else np.ones(dim)
+        w[outliers] *= 0.2 if trained else 1
+        return NormWeights(w=w.astype(dtype), b=some((dim,), 0.05, 0))
+
+    def block() -> BlockWeights:
+        small = 0.02 * wide / math.sqrt(2 * blocks)
+        by_head = {f"W_{c}": some((dim, dim), 0.14 * wide, 0.02 * wide).reshape(dim, heads, -1).transpose(1, 0, 2) for c in "QKV"}
+        biases = {f"b_{c}": some((dim,), 0.2, 0).reshape(heads, -1) for c in "QKV"}
+        merge = some((dim, dim), 0.1 * wide, small, 4).reshape(heads, -1, dim)
+        return BlockWeights(
+            ln1=norm(-1.2), ln2=norm(-1.2), attn=AttentionWeights(**by_head, **biases, W_O=merge, b_O=some((dim,), 0.1, 0)),
+            mlp=MlpWeights(
+                W_in=some((mlp, dim), 0.13 * wide, 0.02 * wide).T, b_in=some((mlp, dim), 0.1, 0)[:, 0],
+                W_out=some((mlp, dim), 0.085 * wide, small, 10), b_out=some((dim,), 0.1, 0),
+            ),
+        )  # fmt: skip
+
+    settings: dict[str, Any] = {
+        "vocabulary": tuple(map(str, range(vocabulary))), "dim": dim, "blocks": blocks, "norm": "pre", "mask": "causal",
+        "scale": "sqrt", "heads": heads, "epsilon": exact("1e-5"), "final_norm": True, "positions": "table", "length": 64,
+        "mlp": mlp, "activation": "gelu_tanh",
+    } | config  # fmt: skip
+    return Model(
+        Config(**settings),
+        Weights(
+            W_E=some((vocabulary, dim), 0.14, 0.02 * wide, 3), W_pos=some((64, dim), 0.05, 0.01 * wide, 40),
+            blocks=tuple(block() for _ in range(blocks)), ln_final=norm(1.0),
+        ),
+    )  # fmt: skip
+
+
+def arb_steps(model: Model, ids: list[int], bits: int = 500) -> dict[str, Any]:
+    steps: dict[str, Any] = {}
+
+    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+        steps[name] = value
+        return value
+
+    forward(model, ids, ArbArithmetic(bits), note)
+    return steps
+
+
+def worst_ratio(model: Model, ids: list[int], schedule: tuple[int, ...], peer: dict[str, Any], moved: float = 0.0) -> float:
+    """The largest error over its radius, of any step that both passes have; the stream starts with a radius of `moved` besides."""
+    ratios = [0.0]
+
+    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+        if moved and name == "blocks.0.resid_pre":
+            value = replace(value, radius=value.radius + moved)
+        if isinstance(value, Ball) and name in peer and name not in ("embed", "pos_embed"):
+            ratios.append(_ratio(value, peer[name]))
+        return value
+
+    forward(model, ids, CertifiedArithmetic(schedule=schedule, traced=True), note)
+    return max(ratios)
+
+
+def _ratio(value: Ball, peer: Any) -> float:
+    with precision(600):
+        balls = value.balls().reshape(-1, value.shape[-1])
+        apart = [
+            [b.mid() - p for b, p in zip(row, near, strict=True)]
+            for row, near in zip(balls, peer.reshape(balls.shape), strict=True)
+        ]
+        if value.by_row:
+            errors = [float(sum((d * d for d in row), arb(0)).sqrt().abs_upper()) for row in apart]
+        else:
+            errors = [float(d.abs_upper()) for row in apart for d in row]
+    return max(e / r if r else (math.inf if e else 0.0) for e, r in zip(errors, value.radius.ravel().tolist(), strict=True))
+
+
+def moved_model(model: Model, seed: int, size: float, length: int) -> Model:
+    """Another embedding of positions: every one moved by `size`, in L2."""
+    step = np.random.default_rng(seed).standard_normal((length, model.config.dim))
+    step *= size * (1 - 1e-5) / np.sqrt((step**2).sum(axis=1, keepdims=True))
+    table = model.weights.W_pos.astype(np.float64)
+    table[:length] += step
+    return replace(model, weights=replace(model.weights, W_pos=table))

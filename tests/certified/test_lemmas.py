@@ -1,0 +1,103 @@
+"""Every lemma against exact arithmetic or Arb: thousands of cases drawn to hurt, none outside its bound; and negative controls.
+
+A mutation shrinks one constant or drops one bound; the check of its lemma must then find a case outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from lemma_checks import CHECKS, ratio, ratios
+
+from exactformer.certified import attention, bounds, normalising, norms, weights
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_no_case_is_outside(name: str, record_property: Callable[[str, object], None]) -> None:
+    worst = ratio(name)
+    record_property("worst error over its bound", worst)
+    assert 0 < worst <= 1
+    assert np.isfinite(worst)
+
+
+def test_the_bounds_are_not_slack() -> None:
+    """Bounds that are many times too large would pass every check: most of them are nearly reached."""
+    assert ratio("carry (Lemma 1)") > 0.99
+    assert ratio("product entry by entry (Lemma 2)") > 0.99
+    assert ratio("dot products (Lemma 7)") > 0.99
+    assert ratio("slopes (Lemma 17)") > 0.99
+
+
+def refuted(name: str) -> bool:
+    return any(ratio > 1 for ratio in ratios(name))
+
+
+def nothing(*values: Any, **named: Any) -> float:
+    return 0.0
+
+
+def times(factor: float, function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: factor * function(*values)
+
+
+FULL = {name: getattr(bounds, name) for name in ("product", "horner", "exponential", "float_horner", "gamma")}
+MUTATIONS: list[tuple[str, Any, str, Any]] = [
+    ("carry (Lemma 1)", bounds, "CARRY", 0.499),
+    ("product entry by entry (Lemma 2)", bounds, "CARRY", 0.49),
+    ("product entry by entry (Lemma 2)", bounds, "product", lambda a, b, n: bounds.CARRY),
+    ("product with slices (Lemma 3)", bounds, "CARRY", 0.4),
+    ("dropped pairs of slices (Lemma 3)", bounds, "slices", lambda below, shift: bounds.CARRY),
+    ("dropped pairs of slices (Lemma 3)", bounds, "slices", lambda below, shift: bounds.CARRY + 2.0 ** (-2 - shift) * below),
+    ("conversions (Lemma 5)", bounds, "SPLIT", 0.49),
+    ("conversions (Lemma 5)", bounds, "TO_FLOAT", 0.9 * bounds.UNIT),
+    ("dot products (Lemma 7)", bounds, "dots", lambda width, n: bounds.CARRY),
+    ("activations (Lemma 8)", bounds, "horner", times(0.7, FULL["horner"])),
+    ("activations (Lemma 8)", bounds, "ENTRY", 0.0),
+    ("exponentials (Lemma 8)", bounds, "exponential", times(0.4, FULL["exponential"])),
+    ("functions of floats (Lemma 9)", bounds, "FLOAT_SELF", 0.5 * bounds.UNIT),
+    ("functions of floats (Lemma 9)", bounds, "float_horner", nothing),
+    ("functions of floats (Lemma 9)", bounds, "FLOAT_EXP", bounds.UNIT),
+    ("functions of floats (Lemma 9)", bounds, "FLOAT_EXP_LEAST", 2.0**-117),
+    ("LayerNorm (Lemmas 10 to 12)", bounds, "norm_scale", nothing),
+    ("LayerNorm (Lemmas 10 to 12)", bounds, "norm_gain", nothing),
+    ("LayerNorm (Lemmas 10 to 12)", bounds, "gamma", nothing),
+    ("LayerNorm (Lemmas 10 to 12)", normalising, "reach", lambda radius, *rest: 0 * radius),
+    ("LayerNorm (Lemmas 10 to 12)", normalising, "reach", lambda r, c, d, e: r / np.sqrt(c**2 / d + float(e))),
+    ("attention (Lemmas 13 to 15)", attention, "by_value", lambda upper, rv: np.zeros(upper.shape[1])),
+    ("attention (Lemmas 13 to 15)", attention, "by_key", lambda upper, *rest: np.zeros(upper.shape[1])),
+    ("attention (Lemmas 13 to 15)", attention, "by_query", lambda covariance, rq: 0 * rq),
+    ("attention (Lemmas 13 to 15)", bounds, "grown", lambda y: 0 * y),
+    ("attention (Lemmas 13 to 15)", bounds, "product", nothing),
+    ("attention (Lemmas 13 to 15)", bounds, "gamma", nothing),
+    ("spectral norms (Lemma 16)", norms, "_gram_bounds", lambda a, entries: [0.98 * np.linalg.norm(a, 2) ** 2]),
+    ("products of balls (Lemmas 3, 4, 18 and 19)", bounds, "gamma", nothing),
+    ("products of balls (Lemmas 3, 4, 18 and 19)", bounds, "slices", nothing),
+    ("products of balls (Lemmas 3, 4, 18 and 19)", weights.Matrix, "column_sizes", lambda self, gain: np.zeros(self.outputs)),
+    ("slopes (Lemma 17)", bounds, "SLOPES", {"gelu": (-0.128, 1.128), "gelu_tanh": (-0.128, 1.128)}),
+    ("growth (Lemma 0)", bounds, "grown", lambda y: y * (1 - 2.0**-50)),
+]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: f"{m[2]} of {m[0]}")
+def test_a_smaller_bound_is_refuted(mutation: tuple[str, Any, str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    name, where, what, smaller = mutation
+    monkeypatch.setattr(where, what, smaller)
+    assert refuted(name)
+
+
+def test_a_slack_that_is_forgotten_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    spectral = norms.spectral
+    monkeypatch.setattr(norms, "spectral", lambda matrix, slack=0.0: spectral(matrix))
+    assert refuted("spectral norms (Lemma 16)")
+
+
+def test_rational_weights_of_few_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few bits for what is no float, the error of the weights is what counts: it is in the radius, and must be."""
+    name = "products of balls (Lemmas 3, 4, 18 and 19)"
+    monkeypatch.setattr(weights, "RATIONAL_BITS", 84)
+    assert ratio(name) <= 1
+    monkeypatch.setattr(weights, "_ROUNDED", 0.0)
+    assert refuted(name)
