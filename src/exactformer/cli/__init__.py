@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, trace
+from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, serve, trace
 from exactformer.cli.common import BAD_INPUT, DONE, UNDECIDED
 
 
@@ -20,7 +20,7 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for module in (trace, grad, generate, certify, prove, circuits, budget, check, examples):
+for module in (trace, grad, generate, certify, prove, circuits, budget, check, examples, serve):
     commands.add_command(module.command)
 
 

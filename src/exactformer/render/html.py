@@ -1,4 +1,4 @@
-"""A trace as HTML: a fragment for notebooks, and a page that stands alone. Every text from a worksheet is escaped."""
+"""A trace as HTML: a fragment for notebooks, and the page in one file. Every text from a worksheet is escaped."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _STYLE = """
 
 
 def render(trace: Trace, digits: int = 12) -> str:
-    """A page of its own."""
-    title = escape(trace.title or "A forward pass")
-    dark = "@media (prefers-color-scheme: dark) { body { background: #15181c; color: #e6e8ea } }"
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title><style>{dark}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{fragment(trace, digits)}\n</body></html>\n'
+    """The page of `exactformer serve` for this one pass, in a single file that needs neither server nor network."""
+    from exactformer.web.single_file import page  # the page draws what render makes: only here does the arrow turn
+
+    return page(trace, digits)
 
 
 def fragment(trace: Trace, digits: int = 12) -> str:

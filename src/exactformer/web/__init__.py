@@ -1,0 +1,1 @@
+"""The page: a whole pass in the browser, every number followed back to the weights; and the JSON API behind it."""

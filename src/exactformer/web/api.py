@@ -1,0 +1,171 @@
+"""The JSON API, described once: from this table come the routes, the checks of requests, and the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from exactformer import __version__
+from exactformer.web.sources import ARITHMETICS
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": {"type": "string", "maxLength": 10_000}, "maxItems": 1000}
+_INDEX = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
+SOURCE: dict[str, Any] = {
+    "type": "object",
+    "description": "A built-in example or the text of a worksheet, and what is changed in it. Edits are lines such as "
+    "`tokens=b a`, `mask=none`, `W_E[0,1]=1/2`, made in order; breaks are mistakes such as `no-scale`.",
+    "properties": {
+        "example": {"type": "string", "maxLength": 100},
+        "worksheet": {"type": "string", "maxLength": 2_000_000},
+        "name": {"type": "string", "maxLength": 200},
+        "edits": _TEXTS,
+        "breaks": {**_TEXTS, "maxItems": 10},
+        "arithmetic": {"type": "string", "enum": list(ARITHMETICS)},
+        "target": {"type": "string", "maxLength": 10_000},
+    },
+    "additionalProperties": False,
+}
+
+
+class Operation(NamedTuple):
+    """A task of `tasks.py`: what it is given, and how many seconds it may take (0: as long as any)."""
+
+    task: str
+    summary: str
+    given: dict[str, dict[str, Any]]
+    required: tuple[str, ...] = ()
+    seconds: float = 0
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "properties": self.given, "required": list(self.required), "additionalProperties": False}
+
+
+_STEPS = {"type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 50}
+_FORMS = ["json", "markdown", "latex", "html", "text", "worksheet"]
+OPERATIONS = (
+    Operation(
+        "pass", "A pass: its steps, what each reads, its output; with all numbers where they are few.",
+        {"source": SOURCE}, ("source",),
+    ),
+    Operation(
+        "gradient", "The backward pass, from the loss (or ones at the last position) to the weights.",
+        {"source": SOURCE}, ("source",),
+    ),
+    Operation(
+        "values", "Numbers of steps, weights or gradients: with a window of rows and columns, by their digits alone.",
+        {"source": SOURCE, "steps": _STEPS, "start": _INDEX, "end": _INDEX, "left": _INDEX, "right": _INDEX}, ("source", "steps"),
+    ),
+    Operation(
+        "number", "One number: closed form as written and simplified, enclosure, and as many proved digits as asked for.",
+        {"source": SOURCE, "step": {"type": "string", "maxLength": 200}, "index": {"type": "array", "items": _INDEX, "maxItems": 4},
+         "digits": {"type": "integer", "minimum": 1, "maximum": 1000}}, ("source", "step", "index"),
+    ),
+    Operation("compare", "The pass with and without mistakes: which steps are proved the same.", {"source": SOURCE}, ("source",)),
+    Operation(
+        "check", "The verdict on every printed number of a worksheet or of a Markdown lesson, and the text put right.",
+        {"text": {"type": "string", "maxLength": 2_000_000}, "name": {"type": "string", "maxLength": 200}}, ("text",),
+    ),
+    Operation("lesson", "The text of a built-in lesson.", {"name": {"type": "string", "maxLength": 100}}, ("name",)),
+    Operation("circuits", "The QK and OV circuits of every head, exact.", {"source": SOURCE}, ("source",)),
+    Operation(
+        "theorem", "A proof, over all inputs up to a length, that a circuit does what its rule says.",
+        {"source": SOURCE, "length": {"type": "integer", "minimum": 1, "maximum": 8}}, ("source", "length"), 60,
+    ),
+    Operation(
+        "export", "A pass as a file: its name, its type and its text.",
+        {"source": SOURCE, "form": {"type": "string", "enum": _FORMS}}, ("source", "form"),
+    ),
+)  # fmt: skip
+
+
+def mismatch(value: Any, schema: dict[str, Any], at: str = "") -> str:
+    """What is wrong with a value, in one line; "" where it is as described.
+
+    >>> mismatch({"text": 1}, OPERATIONS[5].schema)
+    'text: is not a string'
+    >>> mismatch({"source": {"example": "capstone"}, "length": 9}, OPERATIONS[8].schema)
+    'length: is more than 8'
+    """
+    kind: str = schema["type"]
+    where = f"{at}: " if at else "the request: "
+    if not _is(value, kind):
+        return f"{where}is not {_ARTICLES[kind]}"
+    if kind == "integer":
+        low, high = schema["minimum"], schema["maximum"]
+        return f"{where}is less than {low}" if value < low else f"{where}is more than {high}" if value > high else ""
+    if kind == "string":
+        return _text_mismatch(value, schema, where)
+    if kind == "array":
+        if len(value) > schema["maxItems"]:
+            return f"{where}has more than {schema['maxItems']:,} entries"
+        return next(filter(None, (mismatch(item, schema["items"], f"{at}[{n}]") for n, item in enumerate(value))), "")
+    for name in schema.get("required", ()):
+        if name not in value:
+            return f"{name}: is missing"
+    for name, item in value.items():
+        if name not in schema["properties"]:
+            return f"{where}{name!r:.40} is not known here ({', '.join(schema['properties'])})"
+        problem = mismatch(item, schema["properties"][name], f"{at}.{name}".lstrip("."))
+        if problem:
+            return problem
+    return ""
+
+
+def _is(value: Any, kind: str) -> bool:
+    return type(value) is _KINDS[kind]  # true and false are no numbers here
+
+
+_KINDS: dict[str, type] = {"object": dict, "array": list, "string": str, "integer": int}
+_ARTICLES = {"object": "an object", "array": "a list", "string": "a string", "integer": "a whole number"}
+
+
+def _text_mismatch(value: str, schema: dict[str, Any], where: str) -> str:
+    if "enum" in schema and value not in schema["enum"]:
+        return f"{where}is not one of {', '.join(schema['enum'])}"
+    if len(value) > schema.get("maxLength", len(value)):
+        return f"{where}has {len(value):,} characters, more than {schema['maxLength']:,}"
+    return f"{where}is not Unicode text" if any("\ud800" <= c <= "\udfff" for c in value) else ""
+
+
+def openapi() -> dict[str, Any]:
+    """The OpenAPI document."""
+    answers = {
+        "200": {"description": "done", "content": {"application/json": {"schema": {"type": "object"}}}},
+        **{
+            status: {"description": told, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
+            for status, told in {
+                "400": "not a request of this kind",
+                "403": "from another page, or for another host",
+                "413": "too long",
+                "415": "not JSON",
+                "422": "a worksheet, an edit or a step that is refused, in the words of the command line",
+                "503": "busy",
+                "504": "takes longer than allowed",
+                "507": "needs more memory than allowed",
+            }.items()
+        },
+    }
+    paths: dict[str, Any] = {
+        f"/api/{op.task}": {
+            "post": {
+                "operationId": op.task,
+                "summary": op.summary,
+                "requestBody": {"required": True, "content": {"application/json": {"schema": op.schema}}},
+                "responses": answers,
+            }
+        }
+        for op in OPERATIONS
+    }
+    for name, told in (("examples", "The built-in examples and lessons."), ("about", "The version, and what is offered.")):
+        paths[f"/api/{name}"] = {"get": {"operationId": name, "summary": told, "responses": {"200": answers["200"]}}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "exactformer", "version": __version__, "description": "Transformers computed without rounding."},
+        "paths": paths,
+        "components": {
+            "schemas": {
+                "Error": {"type": "object", "properties": {"error": _TEXT}, "required": ["error"], "additionalProperties": False}
+            }
+        },
+    }

@@ -1,0 +1,116 @@
+"""The server: static files, and an API whose every answer is computed elsewhere (`workers.py`)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from exactformer import __version__
+from exactformer.web.api import OPERATIONS, Operation, mismatch, openapi
+from exactformer.web.guard import LARGEST_BODY, Guard, TooLong
+from exactformer.web.workers import Answer, Pool, refusal
+
+STATIC = Path(__file__).parent / "static"
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+def application(hosts: Iterable[str] = LOOPBACK, workers: int = 4, seconds: float = 20, memory: int = 2**30) -> Starlette:
+    """The ASGI application; it answers requests for `hosts` alone."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        app.state.pool = Pool(workers, seconds, memory)
+        warming = asyncio.ensure_future(app.state.pool.run("examples", {}))  # so that the first visitor does not wait
+        try:
+            yield
+        finally:
+            warming.cancel()
+            app.state.pool.close()
+
+    return Starlette(
+        routes=[
+            Mount("/api", routes=_api()),
+            Mount("/", StaticFiles(directory=STATIC, html=True)),
+        ],
+        middleware=[Middleware(Guard, hosts=tuple(hosts)), Middleware(GZipMiddleware, minimum_size=500)],
+        lifespan=lifespan,
+    )
+
+
+def _api() -> list[Route]:
+    asked = [Route("/openapi.json", _described), Route("/about", _about), Route("/examples", _examples)]
+    return asked + [Route(f"/{operation.task}", _operation(operation), methods=["POST"]) for operation in OPERATIONS]
+
+
+def _operation(operation: Operation) -> Any:
+    async def endpoint(request: Request) -> Response:
+        arguments = await _arguments(request, operation)
+        if isinstance(arguments, Answer):
+            return _response(arguments)
+        return _response(await _computed(request, operation.task, arguments, operation.seconds))
+
+    return endpoint
+
+
+async def _arguments(request: Request, operation: Operation) -> dict[str, Any] | Answer:
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return refusal(415, "the request is not application/json")
+    try:
+        arguments = json.loads(await request.body(), parse_constant=_refused_constant)
+    except (ValueError, RecursionError):
+        return refusal(400, "the request is not JSON")
+    except TooLong:
+        return refusal(413, f"the request has more than {LARGEST_BODY:,} bytes")
+    except ClientDisconnect:
+        return refusal(400, "the request ended early")
+    problem = mismatch(arguments, operation.schema)
+    return refusal(400, problem) if problem else arguments
+
+
+def _refused_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+async def _computed(request: Request, task: str, arguments: dict[str, Any], seconds: float) -> Answer:
+    """The answer of a worker; when the client goes away first, the computation ends."""
+    computation = asyncio.ensure_future(request.app.state.pool.run(task, arguments, seconds or None))
+    gone = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({computation, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return computation.result() if computation.done() else refusal(503, "nobody waits for the answer")
+    finally:
+        computation.cancel()
+        gone.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _examples(request: Request) -> Response:
+    return _response(await request.app.state.pool.run("examples", {}))
+
+
+async def _about(request: Request) -> Response:
+    return _response(Answer(200, json.dumps({"version": __version__, "model": None}).encode()))
+
+
+async def _described(request: Request) -> Response:
+    return _response(Answer(200, json.dumps(openapi()).encode()))
+
+
+def _response(answer: Answer) -> Response:
+    return Response(answer.body, answer.status, media_type="application/json")

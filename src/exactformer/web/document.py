@@ -1,0 +1,197 @@
+"""What the page draws: a pass or a gradient without its numbers; the numbers of its steps, by rows; one number opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from exactformer.model import Model
+from exactformer.model.breaking import MISTAKES, broken
+from exactformer.model.changing import rebuilt_weights
+from exactformer.model.config import ConfigError
+from exactformer.model.exact_arithmetic import MASKED
+from exactformer.numbers import Exact, Named, Undecided, Undefined
+from exactformer.numbers.enclosure import decimal_bounds
+from exactformer.numbers.nearness import nearly
+from exactformer.render import json as as_json
+from exactformer.render.layout import summary, verdict
+from exactformer.render.values import show
+from exactformer.trace import Gradient, Step, Trace
+from exactformer.web.axes import TOKEN, axes, directions
+from exactformer.web.links import Link, gradient_links, links
+
+DIGITS = 12  # of the numbers in tables; an opened number has as many as asked for
+_BRIEF_DIGITS = 8
+_ALL = slice(None)
+_LARGEST_VOCABULARY = 2000  # tokens that are sent with a pass
+_TOLD = ("undefined", "named", "recovered")  # of a row with several kinds of numbers, the first of these that is there
+
+
+def outline(trace: Trace) -> dict[str, Any]:
+    """A pass: its steps, and its weights as steps that read nothing."""
+    config = trace.model.config
+    weights = [weight_step(name, values) for name, values in trace.model.weights.named()]
+    shapes = {step.name: np.zeros(step.values.shape) for step in weights}
+    blank = Model(config, rebuilt_weights(trace.model.weights, shapes))  # which mistakes apply is asked of shapes alone
+    return {
+        "title": trace.title,
+        "arithmetic": trace.arithmetic,
+        "summary": summary(trace),
+        "tokens": list(trace.tokens),
+        "ids": trace.model.ids(trace.tokens),
+        "model": _model(trace),
+        "steps": [_step(step, trace, links(step)) for step in trace.steps],
+        "weights": [_step(step, trace, []) for step in weights],
+        "output": [
+            {"token": out.token, "proved": out.proved, "told": verdict(out, trace.arithmetic), "stopped": trace.stopped[n]}
+            for n, out in enumerate(trace.output)
+        ],
+        "breaks": [
+            {"name": name, "what": mistake.what, "effect": mistake.effect.format(scale=config.scale_factor)}
+            for name, mistake in MISTAKES.items()
+            if _applies(blank, name)
+        ],
+    }
+
+
+def weight_step(name: str, values: Any) -> Step:
+    """A weight as a step that reads nothing."""
+    return Step(name, "weight", "a weight", name, "", (), values)
+
+
+def gradient_outline(gradient: Gradient, digits: int = DIGITS) -> dict[str, Any]:
+    forward = gradient.trace.computed
+    return {
+        "targets": list(gradient.targets),
+        "loss": None if gradient.loss is None else as_json.value(gradient.loss, digits),
+        "steps": [_step(step, gradient.trace, gradient_links(step, forward)) for step in gradient.steps],
+    }
+
+
+def window(step: Step, rows: slice = _ALL, columns: slice = _ALL) -> Any:
+    """Some rows and columns of the matrices of a step."""
+    return step.values[..., columns] if step.values.ndim < 2 else step.values[..., rows, columns]
+
+
+def values(step: Step, digits: int = DIGITS) -> Any:
+    return nested(step.values, lambda x: _value(x, digits))
+
+
+def words(trace: Trace, steps: Iterable[Step], rows: range, columns: range) -> dict[int, str]:
+    """The tokens that rows or columns stand for, where the vocabulary is too large to be sent with the pass."""
+    vocabulary = trace.model.config.vocabulary
+    if len(vocabulary) <= _LARGEST_VOCABULARY:
+        return {}
+    kinds = [axes(step.name, step.values.ndim)[-2:] for step in steps]
+    asked = {n for pair in kinds for kind, numbers in zip(pair, (rows, columns), strict=False) if kind == TOKEN for n in numbers}
+    return {n: vocabulary[n] for n in asked if n < len(vocabulary)}
+
+
+def brief(x: Any) -> dict[str, Any]:
+    """A number of a large table by its digits alone: a closed form is looked for when the number is opened."""
+    if isinstance(x, Named):
+        with suppress(Undecided):
+            low, high = decimal_bounds(x, _BRIEF_DIGITS)
+            return {"status": "named", "text": f"≈ {low}", "low": low, "high": high}
+    return as_json.value(x, _BRIEF_DIGITS)
+
+
+def opened(step: Step, index: Sequence[int], digits: int) -> dict[str, Any]:
+    """One number: its closed form as written and simplified, an enclosure, and its proved digits."""
+    return opened_value(step.values[tuple(index)], digits)
+
+
+def opened_value(value: Any, digits: int) -> dict[str, Any]:
+    result: dict[str, Any] = {"value": as_json.value(value, digits), "digits": "", "where": []}
+    if not isinstance(value, Exact | Named):
+        return result | {"simplified": show(value, digits).text, "written": "", "latex": show(value, digits).latex}
+    result |= {"simplified": str(value), "written": value.written, "latex": value.latex}
+    if isinstance(value, Named) and result["simplified"].startswith("≈"):
+        text, where = value.definitions
+        result |= {"simplified": text, "written": "", "where": [list(pair) for pair in where]}
+    try:
+        result["digits"] = nearly(value, digits) if isinstance(value, Named) else value.digits(digits)
+        result["low"], result["high"] = decimal_bounds(value, digits)
+    except Undecided as undecided:
+        result["why"] = str(undecided)
+    return result
+
+
+def nested(array: Any, write: Callable[[Any], dict[str, Any]]) -> Any:
+    """An array as nested lists, each number written."""
+    if array.ndim == 0:
+        return write(array.item() if array.dtype == object else array[()])
+    return [nested(array[i, ...], write) for i in range(len(array))]
+
+
+def _value(x: Any, digits: int) -> dict[str, Any]:
+    """A number as in the JSON of a trace; what it is next to, 1 - 7.44e-44, where digits alone would be nines or zeros."""
+    result = as_json.value(x, digits)
+    low = result.get("low")
+    if isinstance(x, Named) and low is not None and ("99999" in low or low[:3] != result["high"][:3]):
+        near = nearly(x, 3)
+        return result | ({"near": near} if " " in near else {})
+    return result
+
+
+def _step(step: Step, trace: Trace, read: list[Link]) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "op": step.op,
+        "title": step.title,
+        "formula": step.formula,
+        "reads": list(step.reads),
+        "shape": list(step.values.shape),
+        "axes": list(axes(step.name, step.values.ndim)),
+        "labels": directions(step, trace),
+        "links": [list(link) for link in read],
+        "remarks": [list(remark) for remark in step.remarks],
+        "kinds": [] if step.op == "weight" else [_row_kind(step, position) for position in range(_positions(step))],
+    }
+
+
+def _positions(step: Step) -> int:
+    return int(step.values.shape[1 if step.by_head else 0])
+
+
+def _row_kind(step: Step, position: int) -> str:
+    """What the numbers of a step are at one position."""
+    found = {_kind(value) for row in step.at(position) for value in np.atleast_1d(row)}
+    return next((kind for kind in _TOLD if kind in found), min(found, default="exact"))
+
+
+def _kind(value: Any) -> str:
+    """The status of a number, told from its type alone: a step may have very many."""
+    if isinstance(value, Exact):
+        return "recovered" if value.recovered else "exact"
+    if isinstance(value, Named | Undefined):
+        return "named" if isinstance(value, Named) else "undefined"
+    if value is MASKED:
+        return "masked"
+    if value is None or isinstance(value, str):
+        return "token"
+    return "ball" if isinstance(value, arb) else "float" if value == value else "undefined"
+
+
+def _model(trace: Trace) -> dict[str, Any]:
+    config = trace.model.config
+    fields = ("dim", "heads", "head_dim", "blocks", "norm", "final_norm", "positions", "length", "mask", "mlp")
+    more = ("activation", "unembedding", "residual", "hard")
+    return {field: getattr(config, field) for field in (*fields, *more)} | {
+        "vocabulary": list(config.vocabulary) if len(config.vocabulary) <= _LARGEST_VOCABULARY else None,
+        "scale": str(config.scale_factor),
+        "scale_given": config.scale if isinstance(config.scale, str) else str(config.scale),
+        "epsilon": None if config.epsilon is None else str(config.epsilon),
+    }
+
+
+def _applies(model: Model, mistake: str) -> bool:
+    try:
+        broken(model, [mistake])
+    except ConfigError:
+        return False
+    return True

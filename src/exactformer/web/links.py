@@ -1,0 +1,87 @@
+"""Where a number came from, derived from the operation of its step and from what it reads.
+
+Each operation has a signature in the manner of einsum: a letter for every axis of what it yields, and of each thing it reads.
+`linear` is "ij" from "ik", "kj", "j": entry (i, j) of a product reads row i of the first, column j of the second, entry j of the
+bias. Read from right to left, the same letters say what a number feeds; and they say it of gradients too: what step S hands back to
+what it reads comes from the gradient of S, from S itself, and from the other things that S reads, with the letters that S has.
+
+A digit stands for that very index; `t` is the row of the vocabulary that the token of position `i` has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from exactformer.trace import Step
+
+_SIGNATURES: dict[str, tuple[str, ...]] = {
+    "lookup": ("ij", "i", "tj"),
+    "table": ("ij", "ij"),
+    "sinusoidal": ("ij",),
+    "add": ("ij", "ij", "ij"),
+    "linear": ("ij", "ik", "kj", "j"),
+    "unembed": ("ij", "ik", "jk", "j"),
+    "project": ("hij", "ik", "hkj", "hj"),
+    "merge": ("ij", "hik", "hkj", "j"),
+    "scores": ("hij", "hik", "hjk"),
+    "shift": ("hij", "hik"),
+    "hardmax": ("hij", "hik"),
+    "mix": ("hij", "hik", "hkj"),
+    "mean": ("ij", "ik"),
+    "center": ("ij", "ij", "i0"),
+    "variance": ("ij", "ik"),
+    "normalise": ("ij", "ij", "i0", "j", "j"),
+    "argmax": ("ij", "ik"),
+}
+_BY_RANK = {"softmax": {2: ("ij", "ik"), 3: ("hij", "hik")}}
+_ENTRYWISE = {0: "", 1: "j", 2: "ij", 3: "hij"}
+
+
+class Link(NamedTuple):
+    """Entry `out` of a step reads entry `at` of `read`; letters that stand in one of them alone run over a whole axis.
+
+    `via` is the step whose gradient is handed back, where this is a gradient.
+    """
+
+    read: str
+    out: str
+    at: str
+    via: str = ""
+
+
+def signature(step: Step) -> tuple[str, ...]:
+    """
+    >>> from exactformer import load
+    >>> signature(load("capstone").trace()["blocks.0.attn.scores"])
+    ('hij', 'hik', 'hjk')
+    """
+    rank = step.values.ndim
+    known = _SIGNATURES.get(step.op) or _BY_RANK.get(step.op, {}).get(rank)
+    return known if known is not None else (_ENTRYWISE[rank],) * (1 + len(step.reads))
+
+
+def links(step: Step) -> list[Link]:
+    """What a step of a pass reads."""
+    out, *reads = signature(step)
+    return [Link(read, out, at) for read, at in zip(step.reads, reads, strict=False)]
+
+
+def gradient_links(step: Step, forward: Sequence[Step]) -> list[Link]:
+    """What a gradient reads: something from every step that reads what it is the gradient of."""
+    return list(dict.fromkeys(_gradient_links(step, forward)))
+
+
+def _gradient_links(step: Step, forward: Sequence[Step]) -> Iterator[Link]:
+    target = step.name.removeprefix("grad.")
+    if target == "logits":
+        yield from (Link(read, "ij", "ij") for read in step.reads)
+        return
+    for reader in forward:
+        out, *reads = signature(reader)
+        letters = dict(zip(reader.reads, reads, strict=False))
+        if target not in letters:
+            continue
+        for name, at in ((f"grad.{reader.name}", out), (reader.name, out), *letters.items()):
+            if name in step.reads:
+                yield Link(name, letters[target], at, reader.name)

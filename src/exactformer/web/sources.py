@@ -1,0 +1,103 @@
+"""What a request is about: an example or a worksheet, the changes made to it, and the pass that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from exactformer.model.breaking import broken
+from exactformer.numbers import array
+from exactformer.trace import Gradient, Step, Trace, gradient
+from exactformer.web.document import weight_step
+from exactformer.web.editing import edited
+from exactformer.worksheets import Worksheet, example_text, loads
+
+ARITHMETICS = ("exact", "arb", "float64", "float32")
+_KEPT = 6  # passes that a worker remembers
+
+
+class RequestError(ValueError):
+    """A request that makes no sense: one line that names its field."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """`example` is the name of a built-in one; else `worksheet` is the text of a user's own, which errors call `name`."""
+
+    example: str = ""
+    worksheet: str = ""
+    name: str = "worksheet.toml"
+    edits: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
+    arithmetic: str = "exact"
+    target: str = ""  # tokens wanted, for the gradient of a model with logits
+
+    @classmethod
+    def read(cls, raw: object) -> Source:
+        """
+        >>> Source.read({"example": "capstone", "edits": ["mask=none"]}).edits
+        ('mask=none',)
+        >>> Source.read({"example": "capstone", "edits": "mask=none"})
+        Traceback (most recent call last):
+        exactformer.web.sources.RequestError: source.edits: is not a list of texts
+        """
+        if not isinstance(raw, Mapping):
+            raise RequestError("source: is not an object")
+        for field, value in raw.items():
+            default = getattr(cls, field, None) if field in cls.__dataclass_fields__ else None
+            if default is None:
+                raise RequestError(f"source.{field}: is not known here ({', '.join(cls.__dataclass_fields__)})")
+            if isinstance(default, tuple) and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+                raise RequestError(f"source.{field}: is not a list of texts")
+            if isinstance(default, str) and not isinstance(value, str):
+                raise RequestError(f"source.{field}: is not a text")
+        fields: dict[str, Any] = {field: tuple(value) if isinstance(value, list) else value for field, value in raw.items()}
+        source = cls(**fields)
+        if bool(source.example) == bool(source.worksheet):
+            raise RequestError("source: give an example or a worksheet")
+        if source.arithmetic not in ARITHMETICS:
+            raise RequestError(f"source.arithmetic: {source.arithmetic!r} is not one of {', '.join(ARITHMETICS)}")
+        return source
+
+
+@lru_cache(_KEPT)
+def worksheet_of(source: Source) -> Worksheet:
+    """The worksheet with its changes and mistakes made."""
+    text = example_text(source.example) if source.example else source.worksheet
+    worksheet = edited(loads(text, source.example or source.name), source.edits)
+    return replace(worksheet, model=broken(worksheet.model, source.breaks)) if source.breaks else worksheet
+
+
+@lru_cache(_KEPT)
+def trace_of(source: Source) -> Trace:
+    return worksheet_of(source).trace(arithmetic=source.arithmetic)
+
+
+@lru_cache(_KEPT)
+def gradient_of(source: Source) -> Gradient:
+    """From the loss of the target tokens; for a model without logits, from ones at the last position."""
+    if source.arithmetic == "arb":
+        raise RequestError("source.arithmetic: gradients are computed in exact, float64 or float32")
+    trace = trace_of(source)
+    if trace.model.config.unembedding == "none":
+        length, dim = trace.steps[-1].values.shape
+        return gradient(trace, None, array([[int(i == length - 1)] * dim for i in range(length)]))
+    return gradient(trace, source.target or " ".join(trace.tokens))
+
+
+def step_of(source: Source, name: str) -> Step:
+    """A step of the pass, a gradient, or a weight, which is treated as a step that reads nothing."""
+    if name.startswith("grad."):
+        found: Any = gradient_of(source)
+    else:
+        found = trace_of(source)
+        weights = dict(found.model.weights.named())
+        if name in weights:
+            return weight_step(name, weights[name])
+    try:
+        step: Step = found[name]
+    except KeyError:
+        raise RequestError(f"step: there is no step {name!r}") from None
+    return step

@@ -1,0 +1,61 @@
+// Elements from plain data. Text is always text: nothing here, or anywhere, turns a string into markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+const MATH = "http://www.w3.org/1998/Math/MathML";
+
+/** An element: h("p", { class: "about" }, "text", child, …). Names that start with "on" are listeners. */
+export function h(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+export function m(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(MATH, tag), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value") element.value = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function button(label, onclick, attributes = {}) {
+  return h("button", { type: "button", onclick, ...attributes }, label);
+}
+
+export function select(label, options, value, onchange, attributes = {}) {
+  const chosen = h(
+    "select",
+    { onchange: (event) => onchange(event.target.value), ...attributes },
+    options.map((option) => h("option", { value: option, selected: option === value }, option)),
+  );
+  return h("label", { class: "field" }, h("span", {}, label), chosen);
+}
+
+/** Say something to those who listen instead of looking. */
+export function announce(text) {
+  const live = document.getElementById("live");
+  if (live) live.textContent = text;
+}
+
+/** One clear line about what went wrong. */
+export function problem(text) {
+  return h("p", { class: "problem", role: "alert" }, text);
+}
+
+export function save(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  const link = h("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}

@@ -1,0 +1,51 @@
+// What the page hands out: the pass in other forms, the picture, a printed page.
+
+import { button, h, save } from "./dom.js";
+import { diagramText } from "./diagram.js";
+
+const FORMS = [
+  ["json", "JSON"],
+  ["latex", "LaTeX"],
+  ["markdown", "Markdown"],
+  ["html", "One HTML file"],
+  ["worksheet", "Worksheet"],
+];
+
+/** A pass as a file of some form. */
+export async function downloaded(book, form) {
+  const { name, type, text } = await book.store.ask("export", { source: book.source, form }, "export");
+  save(name, type, text);
+}
+
+export function exportMenu(book, tell) {
+  const menu = h("details", { class: "menu" }, h("summary", {}, "Export"));
+  const done = (work) => async () => {
+    menu.open = false;
+    try {
+      await work();
+    } catch (error) {
+      tell(error.message);
+    }
+  };
+  const download = (form) => done(() => downloaded(book, form));
+  const picture = done(() => save("pipeline.svg", "image/svg+xml", diagramText(document.querySelector("svg.diagram"))));
+  menu.append(
+    h(
+      "div",
+      { class: "items" },
+      book.store.live ? FORMS.map(([form, label]) => button(label, download(form))) : null,
+      button("Diagram (SVG)", picture),
+      button(
+        "Print",
+        done(() => print()),
+      ),
+    ),
+  );
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    event.stopPropagation();
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+  return menu;
+}

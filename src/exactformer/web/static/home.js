@@ -1,0 +1,139 @@
+// Home: the examples as cards, a place to drop a worksheet, and what was opened before.
+
+import { button, h, problem, svg } from "./dom.js";
+import { keep, recent } from "./recent.js";
+import { address, go } from "./route.js";
+
+export async function homeView(store) {
+  const trouble = h("div", { "aria-live": "polite" });
+  const { examples } = await store.get("examples");
+  const before = recent();
+  return h(
+    "main",
+    { class: "home", id: "main", tabindex: -1 },
+    h(
+      "header",
+      { class: "hero" },
+      h("h1", {}, "The whole transformer, by hand"),
+      h(
+        "p",
+        { class: "lead" },
+        "Every number is exact, or named by a closed form with proved digits. Walk through a pass one step at a time, " +
+          "open any number, and follow it back to the weights.",
+      ),
+    ),
+    h(
+      "section",
+      { "aria-labelledby": "examples" },
+      h("h2", { id: "examples" }, "Examples"),
+      h("ul", { class: "cards" }, examples.map(card)),
+    ),
+    h("section", { class: "own", "aria-labelledby": "own" }, h("h2", { id: "own" }, "Your own"), dropArea(trouble), trouble),
+    before.length
+      ? h(
+          "section",
+          { "aria-labelledby": "recent" },
+          h("h2", { id: "recent" }, "Recently opened"),
+          h(
+            "ul",
+            { class: "recent" },
+            before.map(({ source, title }) => h("li", {}, h("a", { href: address({ source }) }, title))),
+          ),
+        )
+      : null,
+  );
+}
+
+function card(example) {
+  return h(
+    "li",
+    {},
+    h(
+      "a",
+      { class: "card", href: address({ source: example.name }) },
+      picture(example),
+      h("h3", {}, example.title),
+      h("p", {}, example.about),
+      h(
+        "p",
+        { class: "meta" },
+        `${example.tokens.slice(0, 8).join(" ")} · ${count(example.blocks, "block")} · ${count(example.heads, "head")}`,
+      ),
+    ),
+  );
+}
+
+function count(n, noun) {
+  return `${n} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+/** A small picture: tokens as columns, what each block does as rows. */
+function picture({ tokens, blocks, mlp, mask, logits }) {
+  const columns = Math.max(1, Math.min(tokens.length, 6));
+  const rows = Array.from({ length: Math.min(blocks, 2) }, () => ["attention", ...(mlp ? ["mlp"] : [])])
+    .flat()
+    .concat(logits ? ["out"] : []);
+  const x = (n) => 18 + n * 30,
+    y = (n) => 16 + (n + 1) * 20;
+  const parts = [];
+  for (let i = 0; i < columns; i++)
+    parts.push(svg("line", { class: "flow", x1: x(i), y1: 14, x2: x(i), y2: y(rows.length - 1) }));
+  rows.forEach((row, n) => {
+    for (let i = 0; i < columns; i++) {
+      if (row === "attention") {
+        for (let j = 0; j < columns; j++)
+          if (j < i || (mask === "none" && j !== i))
+            parts.push(svg("line", { class: "look", x1: x(j), y1: y(n) - 14, x2: x(i), y2: y(n) }));
+      }
+      parts.push(svg("circle", { class: `dot ${row}`, cx: x(i), cy: y(n), r: 5 }));
+    }
+  });
+  for (let i = 0; i < columns; i++) parts.push(svg("circle", { class: "dot token", cx: x(i), cy: 14, r: 5 }));
+  return svg(
+    "svg",
+    { class: "mini", viewBox: `0 0 ${x(columns - 1) + 18} ${Math.max(y(rows.length - 1) + 14, 76)}`, "aria-hidden": "true" },
+    parts,
+  );
+}
+
+function dropArea(trouble) {
+  const file = h("input", { type: "file", accept: ".toml,.md,text/plain", id: "worksheet-file", class: "visually-hidden" });
+  const take = async (given) => {
+    if (!given) return;
+    try {
+      go({ source: keep(given.name, await given.text()) });
+    } catch (error) {
+      trouble.replaceChildren(problem(error.message));
+    }
+  };
+  const area = h(
+    "div",
+    { class: "drop" },
+    h(
+      "p",
+      {},
+      "Drop a worksheet here, or ",
+      button("choose a file", () => file.click(), { class: "link" }),
+      ".",
+    ),
+    h(
+      "p",
+      { class: "note" },
+      "A worksheet is a text file with a model and its tokens. Start from one of the examples: open it, then “Download worksheet”.",
+    ),
+    file,
+  );
+  file.addEventListener("change", () => take(file.files[0]));
+  area.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    area.classList.add("over");
+  });
+  area.addEventListener("dragleave", () => area.classList.remove("over"));
+  area.addEventListener("drop", (event) => {
+    event.preventDefault();
+    area.classList.remove("over");
+    take(event.dataTransfer.files[0]);
+  });
+  file.setAttribute("aria-label", "A worksheet");
+  return area;
+}

@@ -1,0 +1,288 @@
+// A pass: its title, what may be changed, and the views of it. It is computed anew only when what it is computed from changes.
+
+import { button, h, problem } from "./dom.js";
+import { Book } from "./book.js";
+import { breaking } from "./breaking.js";
+import { changeBox } from "./change.js";
+import { downloaded, exportMenu } from "./exports.js";
+import { math } from "./math.js";
+import { kept, remember } from "./recent.js";
+import { address, go, readNumber } from "./route.js";
+import { circuits, theorem } from "./theory.js";
+import { Walk } from "./walk.js";
+
+const ARITHMETICS = ["exact", "arb", "float64", "float32"];
+
+export class Pass {
+  constructor(store) {
+    this.store = store;
+    this.books = new Map();
+    this.element = h("main", { class: "pass", id: "main", tabindex: -1 });
+  }
+
+  sourceOf({ source, view, edit, break: breaks, arithmetic, target }) {
+    const own = kept(source);
+    if (source.startsWith("own:") && !own)
+      throw new Error("this worksheet was opened in another browser: open it again from its file");
+    const what = own ? { worksheet: own.text, name: own.name } : { example: source };
+    return {
+      ...what,
+      edits: edit,
+      breaks: view === "break" ? [] : breaks,
+      arithmetic: arithmetic ?? "exact",
+      target: target ?? "",
+    };
+  }
+
+  async book(source) {
+    const key = JSON.stringify({ ...source, target: "" });
+    if (!this.books.has(key)) {
+      const outline = await this.store.ask("pass", { source }, "pass");
+      if (this.books.size > 12) this.books.clear();
+      this.books.set(key, new Book(this.store, source, outline));
+    }
+    return this.books.get(key);
+  }
+
+  /** Draw what the address says. */
+  async show(route) {
+    this.route = route;
+    let source;
+    try {
+      source = this.store.live ? this.sourceOf(route) : {};
+      await this.drawn(route, source);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      this.frame = null;
+      this.element.replaceChildren(
+        problem(error.message),
+        h(
+          "p",
+          {},
+          h(
+            "a",
+            { href: route.edit.length ? address({ source: route.source }) : "#" },
+            route.edit.length ? "Open it without changes" : "Home",
+          ),
+        ),
+      );
+    }
+  }
+
+  async drawn(route, source) {
+    const frame = JSON.stringify([source, route.view, route.view === "break" ? [route.break, route.step] : null]);
+    if (this.frame !== frame) {
+      this.frame = frame;
+      const notice = this.waiting();
+      const timer = setTimeout(() => this.element.append(notice), 400);
+      this.element.classList.add("busy");
+      try {
+        const book = await this.book(source);
+        book.base =
+          source.edits?.length || source.breaks?.length ? await this.book({ ...source, edits: [], breaks: [] }) : null;
+        if (this.frame !== frame) return;
+        await this.drawFrame(book, route, frame);
+      } finally {
+        clearTimeout(timer);
+        notice.remove();
+        if (this.frame === frame) this.element.classList.remove("busy");
+      }
+    }
+    if (this.walk && this.frame === frame) await this.walk.show(route);
+  }
+
+  async drawFrame(book, route, frame) {
+    const body = await this.body(book, route);
+    if (this.frame !== frame) return;
+    if (this.store.live) remember({ ...(kept(route.source) ?? {}), source: route.source, title: book.title || route.source });
+    document.title = `${book.title || "A pass"} · exactformer`;
+    this.trouble = h("div", { class: "trouble" });
+    this.element.replaceChildren(this.header(book, route), this.trouble, body);
+  }
+
+  async body(book, route) {
+    this.walk = null;
+    switch (route.view) {
+      case "break":
+        return breaking(book, route);
+      case "circuits":
+        return circuits(book);
+      case "theorem":
+        return theorem(book);
+      case "backward": {
+        book.source = this.sourceOf(route);
+        book.withGradient(await this.store.ask("gradient", { source: book.source }, "gradient"));
+        for (const name of [...book.kept.keys()]) if (name.startsWith("grad.")) book.kept.delete(name);
+        this.walk = new Walk(book, book.gradients, { backward: true, edit: (...what) => this.setWeight(...what) });
+        return h("div", {}, this.loss(book, route), this.walk.element);
+      }
+      default:
+        if (readNumber(route.number)?.name.startsWith("grad.")) delete route.number;
+        this.walk = new Walk(book, book.forward, { edit: this.store.live ? (...what) => this.setWeight(...what) : null });
+        return this.walk.element;
+    }
+  }
+
+  header(book, route) {
+    const live = this.store.live;
+    const change =
+      live &&
+      changeBox(book, {
+        edits: route.edit,
+        change: (line) => this.change(line),
+        undo: () => go({ ...this.route, edit: this.route.edit.slice(0, -1) }),
+        reset: () => go({ ...this.route, edit: [] }),
+        download: () => downloaded(book, "worksheet").catch((error) => this.tell(error.message)),
+      });
+    return h(
+      "header",
+      { class: "pass-head" },
+      h(
+        "div",
+        { class: "titles" },
+        h("h1", {}, book.title || "A pass"),
+        h(
+          "p",
+          { class: "summary" },
+          book.about ? h("span", { class: "about" }, book.about, " ") : null,
+          h("span", { class: "config" }, book.summary),
+        ),
+      ),
+      h(
+        "div",
+        { class: "tools" },
+        this.tabs(book, route),
+        live ? this.arithmetic(route) : null,
+        exportMenu(book, (line) => this.tell(line)),
+        change ? this.changer(change, route) : null,
+      ),
+      route.break.length && route.view !== "break" ? this.broken(route) : null,
+      change || null,
+    );
+  }
+
+  /** A pass that was broken on purpose says so. */
+  broken(route) {
+    return h(
+      "p",
+      { class: "broken" },
+      "Broken on purpose: ",
+      route.break.map((name) => h("code", {}, name)),
+      " ",
+      h("a", { href: address({ ...route, break: [], number: undefined }) }, "as it is"),
+    );
+  }
+
+  /** The button that shows and hides what may be changed. */
+  changer(change, route) {
+    this.changing ??= route.edit.length > 0;
+    change.hidden = !this.changing;
+    return button(
+      "Change it",
+      (event) => {
+        this.changing = !this.changing;
+        change.hidden = !this.changing;
+        event.target.setAttribute("aria-expanded", String(this.changing));
+      },
+      { "aria-expanded": String(this.changing), class: "drops" },
+    );
+  }
+
+  tabs(book, route) {
+    const views = [
+      ["", "Forward"],
+      ["backward", "Backward"],
+      ["break", "Break it"],
+      ["circuits", "Circuits"],
+      ["theorem", "Theorem"],
+    ].filter(
+      ([view]) =>
+        view === "" ||
+        (this.store.live && (view !== "theorem" || book.circuit) && (view !== "circuits" || book.model.vocabulary)),
+    );
+    if (views.length < 2) return null;
+    const kept = { source: route.source, edit: route.edit, arithmetic: route.arithmetic };
+    return h(
+      "nav",
+      { class: "tabs", "aria-label": "Views" },
+      views.map(([view, label]) =>
+        h("a", { href: address({ ...kept, view }), "aria-current": route.view === view ? "page" : undefined }, label),
+      ),
+    );
+  }
+
+  arithmetic(route) {
+    const chosen = route.arithmetic ?? "exact";
+    return h(
+      "label",
+      { class: "field arithmetic" },
+      h("span", {}, "arithmetic"),
+      h(
+        "select",
+        {
+          "aria-label": "Arithmetic",
+          onchange: (event) =>
+            go({ ...this.route, arithmetic: event.target.value === "exact" ? undefined : event.target.value }),
+        },
+        ARITHMETICS.map((name) => h("option", { value: name, selected: name === chosen }, name)),
+      ),
+    );
+  }
+
+  loss(book, route) {
+    if (!book.targets.length)
+      return h("p", { class: "loss" }, "The gradient of the last step is given: ones at the last position.");
+    const field = h("input", { type: "text", value: book.targets.join(" "), autocomplete: "off", spellcheck: "false" });
+    field.addEventListener("change", () => go({ ...this.route, target: field.value.trim() }));
+    const { text, low } = book.loss;
+    return h(
+      "p",
+      { class: "loss" },
+      h("label", {}, "tokens wanted ", field),
+      " loss ",
+      math(text),
+      low && !text.startsWith("≈") ? ` ≈ ${low.slice(0, 10)}…` : "",
+      ", the mean cross-entropy",
+    );
+  }
+
+  /** Try a change; the address takes it up only when the pass can be computed with it. */
+  async change(line) {
+    const edit = [...this.route.edit, line];
+    this.element.classList.add("busy");
+    try {
+      await this.book(this.sourceOf({ ...this.route, edit }));
+      go({ ...this.route, edit, number: line.startsWith("tokens") ? undefined : this.route.number });
+      return "";
+    } catch (error) {
+      return error.name === "AbortError" ? "" : error.message;
+    } finally {
+      this.element.classList.remove("busy");
+    }
+  }
+
+  async setWeight(name, index, value) {
+    this.tell(await this.change(`${name}[${index.join(",")}]=${value}`));
+  }
+
+  /** One line about what went wrong, or nothing. */
+  tell(line) {
+    this.trouble.replaceChildren(...(line ? [problem(line)] : []));
+  }
+
+  waiting() {
+    return h(
+      "p",
+      { class: "notice", role: "status" },
+      "Computing without rounding … ",
+      button(
+        "Cancel",
+        () => {
+          this.store.cancel("pass");
+          history.back();
+        },
+        { class: "quiet" },
+      ),
+    );
+  }
+}

@@ -1,0 +1,114 @@
+// One number as it stands in a table: what it is, how it is marked, and whether it is proved to have changed.
+
+import { h } from "./dom.js";
+
+const LONGEST = 14; // characters of a closed form that stands in a cell
+const DECIMALS = 5;
+
+export const KINDS = {
+  exact: { mark: "", told: "exact: a rational number" },
+  named: { mark: "~", told: "named: a closed form with proved digits" },
+  recovered: { mark: "*", told: "recovered: exact again, proved from named numbers" },
+  masked: { mark: "−∞", told: "masked: may not be looked at" },
+  undefined: { mark: "⊘", told: "undefined: there is no such number" },
+  ball: { mark: "±", told: "a ball: proved digits" },
+  float: { mark: "", told: "a float" },
+  token: { mark: "", told: "a token" },
+};
+
+export function kind(value) {
+  return value.recovered ? "recovered" : value.status;
+}
+
+/** The digits in which both ends of the enclosure agree, rounded down to a few. */
+export function digits(value, count = DECIMALS) {
+  if (!value.low) return value.text;
+  const [low, high] = [value.low, value.high];
+  let same = 0;
+  while (same < low.length && low[same] === high[same]) same++;
+  const exponent = /e.*$/.exec(low)?.[0] ?? "";
+  if (exponent !== (/e.*$/.exec(high)?.[0] ?? "")) return brief(low);
+  const shared = low.slice(0, Math.min(same, low.length - exponent.length));
+  const significant = shared.replace(/^-?[0.]*/, "").replace(".", "").length;
+  if (significant < 2) return `${brief(low)}…`;
+  const wanted = exponent ? 3 : count;
+  const kept = shared.slice(0, Math.max(shared.length - Math.max(significant - wanted, 0), shared.indexOf(".") + 1));
+  return `${kept}${kept === shared && low === high ? "" : "…"}${exponent}`;
+}
+
+function brief(text) {
+  const [mantissa, exponent] = text.split("e");
+  return mantissa.slice(0, DECIMALS + 3) + (exponent ? `e${exponent}` : "");
+}
+
+/** A float near the value, for shades; null where there is none. */
+export function nearly(value) {
+  if (value.status === "masked") return 0;
+  const text = value.low ?? value.text ?? "";
+  const [above, below] = text.split("/");
+  const number = below === undefined ? Number(above) : Number(above) / Number(below);
+  return Number.isFinite(number) ? number : null;
+}
+
+/** What stands in the cell: the closed form where it is short, else its digits. */
+export function shown(value) {
+  switch (value.status) {
+    case "masked":
+      return { main: "−∞", more: "" };
+    case "undefined":
+      return { main: "⊘", more: "" };
+    case "token":
+      return { main: value.text ?? "none", more: "" };
+    case "float":
+      return { main: brief(value.text), more: "" };
+    case "ball":
+      return { main: value.text.length > LONGEST ? digits(value) : value.text, more: "" };
+    case "named": {
+      const readable = !value.text.startsWith("≈") && value.text.length <= LONGEST;
+      if (readable) return { main: value.text, more: digits(value) };
+      return { main: next(value.near ?? value.text) ?? digits(value), more: "" };
+    }
+    default:
+      return { main: value.text.length > LONGEST + 6 ? `${value.text.slice(0, LONGEST)}…` : value.text, more: "" };
+  }
+}
+
+/** 1 - 7.44015e-44 as 1 − 7.44e-44: what a number is next to. */
+function next(text) {
+  const match = /^(?:≈ )?(\S+) ([-+]) (\d+(?:\.\d{1,2})?)\d*(e-?\d+)?$/.exec(text);
+  return match && `${match[1]} ${match[2] === "-" ? "−" : "+"} ${match[3]}${match[4] ?? ""}`;
+}
+
+/** The words for those who listen. */
+export function spoken(value) {
+  const name = kind(value);
+  const text = value.status === "masked" ? "minus infinity" : (value.text ?? "none");
+  return name === "exact" || name === "token" || name === "float" ? text : `${text}, ${name}`;
+}
+
+/** Is it proved that two numbers differ? Closed forms that merely look different do not. */
+export function differ(one, other) {
+  if (!one || !other) return false;
+  const [mine, theirs] = [bounds(one), bounds(other)];
+  if (one.status === other.status && !mine === !theirs && !one.low) return one.text !== other.text;
+  if (!mine || !theirs) return one.status !== other.status;
+  return mine[1] < theirs[0] || theirs[1] < mine[0];
+}
+
+/** Floats around a number; null where there is none, or where it is no number. */
+function bounds(value) {
+  if (value.low) return [Number(value.low), Number(value.high)];
+  const near = value.status === "exact" || value.status === "float" ? nearly(value) : null;
+  return near === null ? null : [near - 1e-12 * Math.abs(near), near + 1e-12 * Math.abs(near)];
+}
+
+/** The legend: every mark with its meaning. */
+export function legend() {
+  const shown = ["exact", "named", "recovered", "masked", "undefined"];
+  const sample = { exact: "1/2", named: "e/2", recovered: "1", masked: "−∞", undefined: "⊘" };
+  return h(
+    "dl",
+    { class: "legend" },
+    shown.map((name) => [h("dt", { class: `n ${name}` }, sample[name]), h("dd", {}, KINDS[name].told)]),
+  );
+}

@@ -1,0 +1,255 @@
+// The walk through a pass, step by step: the picture, the step, the number that is open, and the controls.
+
+import { announce, button, h, problem } from "./dom.js";
+import { diagram } from "./diagram.js";
+import { numberPanel } from "./number.js";
+import { address, go, readNumber, writeNumber } from "./route.js";
+import { StepView } from "./step.js";
+import { stageOf, stages } from "./stages.js";
+import { legend } from "./values.js";
+
+const PACE = 1800; // milliseconds of a step while playing
+const SWIPE = 60; // pixels
+
+export class Walk {
+  /** `steps` are walked in order; `edit` changes a weight, where that can be done. */
+  constructor(book, steps, { backward = false, edit = null }) {
+    Object.assign(this, { book, steps, backward, edit });
+    this.stages = stages(book.forward);
+    this.trail = []; // numbers that were open before this one
+    this.picture = h("div", { class: "picture" });
+    this.stage = h("div", { class: "stage-box" });
+    this.panel = h("aside", { class: "panel", "aria-label": "The open number" });
+    this.controls();
+    this.element = h(
+      "div",
+      { class: "walk" },
+      h(
+        "details",
+        { class: "map", open: !matchMedia("(max-width: 760px)").matches },
+        h("summary", {}, "The pipeline"),
+        this.picture,
+      ),
+      this.stage,
+      this.panel,
+      this.bar,
+    );
+    this.stage.addEventListener("touchstart", (event) => this.touched(event), { passive: true });
+    this.stage.addEventListener("touchend", (event) => this.released(event), { passive: true });
+  }
+
+  controls() {
+    const last = this.steps.length - 1;
+    this.scrubber = h("input", {
+      type: "range",
+      min: 0,
+      max: last,
+      step: 1,
+      "aria-label": "Step",
+      oninput: (event) => this.to(Number(event.target.value)),
+    });
+    this.previous = button("←", () => this.by(-1), { "aria-label": "Previous step", title: "Previous step (←)" });
+    this.next = button("→", () => this.by(1), { "aria-label": "Next step", title: "Next step (→)", class: "primary" });
+    this.player = button("▶", () => this.play(), { "aria-label": "Play", title: "Play (p)" });
+    this.told = h("span", { class: "progress" });
+    this.bar = h(
+      "div",
+      { class: "controls", role: "group", "aria-label": "Steps" },
+      this.previous,
+      this.player,
+      this.next,
+      this.scrubber,
+      this.told,
+    );
+  }
+
+  /** Draw what the address says. */
+  async show(route) {
+    this.route = route;
+    const found = this.steps.findIndex((step) => step.name === route.step);
+    const number = readNumber(route.number);
+    const at = Math.max(found, 0);
+    const step = this.steps[at];
+    const position = route.position === undefined ? null : Number(route.position);
+    const head = Number(route.head ?? 0);
+    this.at = at;
+    this.scrubber.value = at;
+    this.scrubber.setAttribute("aria-valuetext", `${at + 1} of ${this.steps.length}: ${step.title}`);
+    this.told.textContent = `${at + 1} / ${this.steps.length}`;
+    this.previous.disabled = at === 0;
+    this.next.disabled = at === this.steps.length - 1;
+    const key = `${step.name} ${head}`;
+    if (this.key !== key) {
+      this.key = key;
+      announce(`Step ${at + 1} of ${this.steps.length}: ${step.title}, ${step.name}`);
+      await this.drawStep(step, head, position);
+    }
+    if (this.key !== key) return;
+    this.view.light(number, position);
+    this.draw(step, position);
+    await this.open(number);
+  }
+
+  async drawStep(step, head, position) {
+    const { book } = this;
+    const pattern = this.stages.flatMap((stage) => stage.steps).filter((name) => name.endsWith(".pattern"));
+    const names = [step.name, ...step.reads, ...pattern];
+    try {
+      await Promise.all([book.need(names), book.base?.need(names.filter((name) => book.base.has(name)))]);
+    } catch (error) {
+      if (error.name !== "AbortError") this.stage.replaceChildren(problem(error.message));
+      return;
+    }
+    if (this.key !== `${step.name} ${head}`) return;
+    this.view = new StepView(book, step, {
+      head,
+      position,
+      base: book.base,
+      open: (number) => this.opened(number),
+      pick: (change) => this.go(change),
+    });
+    this.stage.replaceChildren(this.view.element);
+    if (this.steps[this.at + 1]) book.need([this.steps[this.at + 1].name, ...this.steps[this.at + 1].reads]).catch(() => {});
+  }
+
+  draw(step, position) {
+    const lit = stageOf(this.stages, step.name);
+    const first = (stage) =>
+      this.backward ? this.steps.find((each) => stage.steps.includes(each.name.slice(5)))?.name : stage.steps[0];
+    const old = this.picture.scrollTop;
+    this.picture.replaceChildren(
+      diagram(this.book, this.stages, {
+        lit,
+        position,
+        backward: this.backward,
+        to: ({ stage, position: at }) =>
+          address({ ...this.route, step: first(stage) ?? step.name, number: undefined, position: at ?? this.route.position }),
+      }),
+    );
+    this.picture.scrollTop = old;
+  }
+
+  async open(number) {
+    const name = writeNumber(number);
+    if (this.shown === name) return;
+    this.shown = name;
+    this.element.classList.toggle("with-number", Boolean(number));
+    if (!number || !this.book.has(number.name)) {
+      this.panel.replaceChildren(
+        h(
+          "div",
+          { class: "hint" },
+          h("p", {}, "Every number opens: its closed form, its proved digits, how it was computed, and where it came from."),
+          legend(),
+        ),
+      );
+      return;
+    }
+    try {
+      const panel = await numberPanel(this.book, number, {
+        open: (next) => this.opened(next),
+        go: (step) => this.jump(step),
+        back: this.trail.length ? () => this.goBack() : null,
+        close: () => this.closed(),
+        edit: this.edit,
+      });
+      if (this.shown !== name) return;
+      this.panel.replaceChildren(panel);
+      this.panel.scrollTop = 0;
+      if (this.following) this.panel.querySelector("h2").focus({ preventScroll: true });
+      announce(`${panel.querySelector("h2").textContent}`);
+    } catch (error) {
+      if (error.name !== "AbortError" && this.shown === name) this.panel.replaceChildren(problem(error.message));
+    }
+    this.following = false;
+  }
+
+  opened(number) {
+    const before = readNumber(this.route.number);
+    if (before) this.trail.push(this.route.number);
+    this.following = this.panel.contains(document.activeElement);
+    const known = this.steps.some((step) => step.name === number.name);
+    const inView = this.view.matrices.some((matrix) => matrix.step.name === number.name);
+    this.go({
+      number: writeNumber(number),
+      step: known && !inView ? number.name : this.steps[this.at].name,
+      head: number.index.length === 3 ? number.index[0] : this.route.head,
+    });
+  }
+
+  goBack() {
+    const before = readNumber(this.trail.pop());
+    this.following = true;
+    const known = this.steps.some((step) => step.name === before.name);
+    this.go({ number: writeNumber(before), step: known ? before.name : this.route.step });
+  }
+
+  closed() {
+    this.trail = [];
+    this.go({ number: undefined });
+    this.stage.querySelector("button.n[tabindex='0']")?.focus();
+  }
+
+  jump(name) {
+    if (this.steps.some((step) => step.name === name)) this.go({ step: name, number: this.route.number });
+    else if (this.book.has(name)) this.go({ view: name.startsWith("grad.") ? "backward" : undefined, step: name });
+  }
+
+  go(change, replace = false) {
+    go({ ...this.route, ...change }, replace);
+  }
+
+  to(n) {
+    const step = this.steps[Math.max(0, Math.min(n, this.steps.length - 1))];
+    if (step.name !== this.steps[this.at].name) this.go({ step: step.name, number: undefined }, true);
+  }
+
+  by(n) {
+    this.trail = [];
+    this.to(this.at + n);
+  }
+
+  play() {
+    const playing = this.timer !== undefined;
+    this.stop();
+    if (playing) return;
+    if (this.at === this.steps.length - 1) this.to(0);
+    this.player.textContent = "❚❚";
+    this.player.setAttribute("aria-label", "Pause");
+    this.timer = setInterval(() => {
+      if (!this.element.isConnected || this.at >= this.steps.length - 1) this.stop();
+      else this.by(1);
+    }, PACE);
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = undefined;
+    this.player.textContent = "▶";
+    this.player.setAttribute("aria-label", "Play");
+  }
+
+  pressed(event) {
+    const move = {
+      ArrowRight: () => this.by(1),
+      ArrowLeft: () => this.by(-1),
+      Home: () => this.to(0),
+      End: () => this.to(this.steps.length - 1),
+      p: () => this.play(),
+      Escape: () => this.closed(),
+    }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    move();
+  }
+
+  touched(event) {
+    this.touch = event.target.closest(".scroll") ? null : [event.touches[0].clientX, event.touches[0].clientY];
+  }
+
+  released(event) {
+    if (!this.touch) return;
+    const [dx, dy] = [event.changedTouches[0].clientX - this.touch[0], event.changedTouches[0].clientY - this.touch[1]];
+    if (Math.abs(dx) > SWIPE && Math.abs(dx) > 2 * Math.abs(dy)) this.by(dx < 0 ? 1 : -1);
+  }
+}

@@ -1,0 +1,208 @@
+"""What the server computes, each task in a process of its own: plain data in, plain data out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from exactformer.checking.checker import check_text
+from exactformer.checking.fixing import fix_text, to_fix
+from exactformer.checking.lessons import lesson_text, lessons
+from exactformer.checking.report import document as check_document
+from exactformer.circuits import CircuitError, circuits, interchangeable
+from exactformer.model import ConfigError, InputError
+from exactformer.numbers import Undecided
+from exactformer.proofs import Sequences, prove
+from exactformer.proofs.chunks import RunError
+from exactformer.render import json as as_json
+from exactformer.render import theorems
+from exactformer.render.comparison import sides
+from exactformer.trace import Trace
+from exactformer.web import document
+from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
+from exactformer.web.worksheet_text import written
+from exactformer.worksheets import WorksheetError, example_text, examples
+from exactformer.worksheets.worksheet import parse
+
+REFUSED = (RequestError, WorksheetError, ConfigError, InputError, CircuitError, RunError, Undecided)
+_SMALL = 200  # numbers of a pass that are sent with it at once
+_MOST_VALUES = 20_000  # numbers in one answer
+_TYPES = {"json": "application/json", "markdown": "text/markdown", "latex": "application/x-tex", "html": "text/html"}
+_ENDINGS = {"markdown": "md", "latex": "tex", "worksheet": "toml", "text": "txt"}
+
+
+def cards() -> dict[str, Any]:
+    """The built-in examples and lessons."""
+    found = sorted(map(_card, examples()), key=lambda card: (card["circuit"], card["blocks"] * card["heads"]))
+    return {"examples": found, "lessons": list(lessons())}
+
+
+def _card(name: str) -> dict[str, Any]:
+    """An example as its file tells of it: no weights are made for that."""
+    raw = parse(example_text(name), name)
+    circuit, model = raw.get("circuit"), raw.get("model", {})
+    tokens = raw["input"].get("tokens") or raw["input"].get("prompt", "")
+    return {
+        "name": name,
+        "title": raw.get("title", name),
+        "about": raw.get("about", ""),
+        "tokens": tokens.split() if isinstance(tokens, str) else tokens,
+        "blocks": len(circuit["layers"]) if circuit else model["blocks"],
+        "heads": max(len(layer["heads"]) for layer in circuit["layers"]) if circuit else model.get("heads", 1),
+        "mlp": bool(model.get("mlp")),
+        "logits": bool(circuit) or model["unembedding"] != "none",
+        "mask": circuit.get("mask", "strict") if circuit else model["mask"],
+        "circuit": bool(circuit),
+    }
+
+
+def passed(source: Source) -> dict[str, Any]:
+    worksheet, trace = worksheet_of(source), trace_of(source)
+    result = document.outline(trace) | {"about": worksheet.about, "circuit": worksheet.circuit is not None}
+    weights = [document.weight_step(*named) for named in trace.model.weights.named()]
+    if sum(step.values.size for step in (*trace.steps, *weights)) <= _SMALL:
+        result["values"] = {step.name: document.values(step) for step in (*trace.steps, *weights)}
+    return result
+
+
+def graded(source: Source) -> dict[str, Any]:
+    return document.gradient_outline(gradient_of(source))
+
+
+def values(
+    source: Source,
+    steps: list[str],
+    start: int | None = None,
+    end: int | None = None,
+    left: int | None = None,
+    right: int | None = None,
+) -> dict[str, Any]:
+    """The numbers of steps; with a window, of rows from `start` and columns from `left`, and by their digits alone."""
+    found = {name: step_of(source, name) for name in steps}
+    if (start, end, left, right) == (None,) * 4:
+        _refuse_many(sum(step.values.size for step in found.values()))
+        return {"values": {name: document.values(step) for name, step in found.items()}}
+    windows = {name: document.window(step, slice(start, end), slice(left, right)) for name, step in found.items()}
+    _refuse_many(sum(array.size for array in windows.values()))
+    words = document.words(trace_of(source), found.values(), range(start or 0, end or 0), range(left or 0, right or 0))
+    return {"values": {name: document.nested(array, document.brief) for name, array in windows.items()}, "words": words}
+
+
+def _refuse_many(count: int) -> None:
+    if count > _MOST_VALUES:
+        raise RequestError(f"steps: {count:,} numbers at once; ask for fewer rows or columns (up to {_MOST_VALUES:,} numbers)")
+
+
+def number(source: Source, step: str, index: list[int], digits: int = 30) -> dict[str, Any]:
+    found = step_of(source, step)
+    shape = found.values.shape
+    if len(index) != len(shape) or any(not 0 <= i < n for i, n in zip(index, shape, strict=False)):
+        raise RequestError(f"index: {index} is no entry of {step}, which is {' × '.join(map(str, shape))}")
+    return document.opened(found, index, digits)
+
+
+def compared(source: Source) -> dict[str, Any]:
+    """The pass and, where it can be had, the gradient, each against that with the mistakes: which steps are proved the same?"""
+    if not source.breaks:
+        raise RequestError("source.breaks: no mistake is named")
+    right = replace(source, breaks=())
+    graded = source.arithmetic != "arb" and (bool(source.target) or trace_of(right).model.config.unembedding == "none")
+    gradients = (gradient_of(right), gradient_of(source)) if graded else None
+    return {
+        side.title.removeprefix("the "): {
+            "first": None if side.first is None else side.first.name,
+            "steps": [
+                {"name": d.name, "equal": d.equal, "left": d.left is not None, "right": d.right is not None} for d in side.found
+            ],
+        }
+        for side in sides(trace_of(right), trace_of(source), gradients)
+    }
+
+
+def checked(text: str, name: str = "worksheet.toml") -> dict[str, Any]:
+    """The verdict on every claim, with its place in the text; and the text put right."""
+    report = check_text(text, name)
+    found: dict[str, Any] = check_document([report])["files"][0]
+    for finding, entry in zip(report.findings, found["findings"], strict=True):
+        entry["span"] = list(finding.span)
+    try:
+        fixed = fix_text(text, report) if to_fix(report) else None
+    except WorksheetError:
+        fixed = None
+    return found | {"fixed": fixed}
+
+
+def lesson(name: str) -> dict[str, Any]:
+    if name not in lessons():
+        raise RequestError(f"name: there is no lesson {name!r} ({', '.join(lessons())})")
+    return {"name": f"{name}.md", "text": lesson_text(name)}
+
+
+def heads(source: Source) -> dict[str, Any]:
+    """The QK and OV circuits of every head."""
+    worksheet = worksheet_of(source)
+    config, circuit = worksheet.model.config, worksheet.circuit
+    if len(config.vocabulary) ** 2 > _MOST_VALUES:
+        raise RequestError(f"circuits: {len(config.vocabulary):,} tokens are too many to be laid out against each other")
+    found: list[dict[str, Any]] = []
+    for block in range(config.blocks):
+        for head in range(config.heads):
+            tables = circuits(worksheet.model, block, head, None if circuit is None else circuit.directions)
+            told = circuit.layers[block][head].told if circuit is not None and head < len(circuit.layers[block]) else ""
+            found.append({"block": block, "head": head, "told": told, "tables": [_table(table) for table in tables]})
+    return {"heads": found}
+
+
+def _table(table: Any) -> dict[str, Any]:
+    values = [[as_json.value(x, document.DIGITS) for x in row] for row in table.values]
+    return {
+        "title": table.title, "meaning": table.meaning, "rows": list(table.rows), "columns": list(table.columns), "values": values,
+    }  # fmt: skip
+
+
+def theorem(source: Source, length: int) -> dict[str, Any]:
+    worksheet = worksheet_of(source)
+    if worksheet.circuit is None or worksheet.rule is None:
+        raise RequestError("source: has no circuit, so there is no rule to prove")
+    if length > worksheet.circuit.length:
+        if any("[" in edit for edit in source.edits):
+            raise RequestError(f"length: a circuit with changed weights has {worksheet.circuit.length} positions")
+        worksheet = worksheet.changed(length=length)
+    model, rule = worksheet.model, worksheet.rule
+    assert rule is not None
+    report = prove(
+        model, Sequences(model.config.vocabulary, length), rule,
+        classes=interchangeable(model, worksheet.circuit), arithmetic_name=source.arithmetic, workers=1,
+    )  # fmt: skip
+    return theorems.document(report) | {"text": theorems.text(report)}
+
+
+def exported(source: Source, form: str) -> dict[str, Any]:
+    """A file: its name, its type and its text."""
+    worksheet = worksheet_of(source)
+    if form == "worksheet":
+        text = written(worksheet)
+    else:
+        trace: Trace = trace_of(source)
+        text = import_module(f"exactformer.render.{form}").render(trace, document.DIGITS)
+    name = (source.example or source.name.rpartition(".")[0] or "pass").replace("/", "-")
+    return {"name": f"{name}.{_ENDINGS.get(form, form)}", "type": _TYPES.get(form, "text/plain"), "text": text}
+
+
+TASKS: dict[str, Callable[..., dict[str, Any]]] = {
+    "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "compare": compared,
+    "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
+}  # fmt: skip
+
+
+def run(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """
+    >>> run("number", {"source": {"example": "capstone"}, "step": "blocks.0.ln1.std", "index": [1, 0], "digits": 4})["digits"]
+    '0.1345'
+    """
+    given = dict(arguments)
+    if "source" in given:
+        given["source"] = Source.read(given["source"])
+    return TASKS[name](**given)

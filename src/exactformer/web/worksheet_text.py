@@ -1,0 +1,138 @@
+"""A worksheet written out as TOML, so that what was changed on the page can be kept, and read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exactformer.circuits import Circuit, Head
+from exactformer.model import Model
+from exactformer.numbers import Exact, exact
+from exactformer.worksheets import Worksheet
+
+_WIDEST = 100
+
+
+def written(worksheet: Worksheet) -> str:
+    """
+    >>> from exactformer.worksheets import load, loads
+    >>> again = loads(written(load("capstone")))
+    >>> again.title, again.trace().token(1)
+    ('The whole transformer, by hand', 'a')
+    """
+    lines = [f"{field} = {_text(text)}" for field, text in (("title", worksheet.title), ("about", worksheet.about)) if text]
+    circuit = worksheet.circuit
+    if circuit is not None and _is(circuit.build(), worksheet.model):
+        lines += ["", *_circuit(circuit)]
+        if worksheet.rule is not None:
+            lines += ["", "[theorem]", f"match = {_list(map(list, worksheet.rule.match))}"]
+            lines += [f"similar = {_text(name)}" for name in _similar(worksheet)]
+    else:
+        lines += ["", *_model(worksheet.model)]
+    lines += ["", "[input]", f"tokens = {_list(worksheet.tokens)}"]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _is(one: Model, other: Model) -> bool:
+    mine, theirs = dict(one.weights.named()), dict(other.weights.named())
+    return one.config == other.config and mine.keys() == theirs.keys() and all(np.array_equal(mine[n], theirs[n]) for n in mine)
+
+
+def _model(model: Model) -> Iterator[str]:
+    config = model.config
+    yield "[model]"
+    yield f"vocabulary = {_list(config.vocabulary)}"
+    for field in ("dim", "blocks", "heads", "head_dim", "mlp"):
+        yield f"{field} = {getattr(config, field)}"
+    yield f"scale = {_number(config.scale) if isinstance(config.scale, Exact) else _text(config.scale)}"
+    for field in ("norm", "mask", "positions", "unembedding"):
+        yield f"{field} = {_text(getattr(config, field))}"
+    if config.epsilon is not None:
+        yield f"epsilon = {_number(config.epsilon)}"
+    if config.mlp and config.activation is not None:
+        yield f"activation = {_text(config.activation)}"
+    for field in ("final_norm", "residual"):
+        yield f"{field} = {str(getattr(config, field)).lower()}"
+    yield from ("", "[weights]")
+    block = ""
+    for name, values in sorted(model.weights.named(), key=lambda named: named[0].startswith("blocks.")):
+        if name.startswith("blocks."):
+            _, number, name = name.split(".", 2)
+            if number != block:
+                block = number
+                yield from ("", "[[weights.blocks]]")
+        yield from _array(name, values)
+
+
+def _array(name: str, values: Any) -> Iterator[str]:
+    whole = f"{name} = {_list(values)}"
+    if len(whole) <= _WIDEST or values.ndim == 1:
+        yield whole
+        return
+    yield f"{name} = ["
+    yield from (f"  {_list(row)}," for row in values)
+    yield "]"
+
+
+def _circuit(circuit: Circuit) -> Iterator[str]:
+    yield "[circuit]"
+    yield f"vocabulary = {_list(circuit.vocabulary)}"
+    yield f"length = {circuit.length}"
+    yield f"mask = {_text(circuit.mask)}"
+    yield f"stream = {_table(circuit.stream)}"
+    yield f"codes = {_table(circuit.codes)}"
+    yield f"predict = {_table({'from': circuit.predict, 'strength': circuit.confidence})}"
+    for layer in circuit.layers:
+        heads = ", ".join(_table(_fields(head)) for head in layer)
+        yield from ("", "[[circuit.layers]]", f"heads = [{heads}]")
+
+
+def _fields(head: Head) -> dict[str, Any]:
+    return {field: getattr(head, field) for field in ("query", "key", "offset", "strength", "value", "to")}
+
+
+def _similar(worksheet: Worksheet) -> Iterator[str]:
+    """The subspace whose dot products the rule takes for similarities, where it does."""
+    circuit, rule = worksheet.circuit, worksheet.rule
+    if circuit is None or rule is None or rule.similarity is None:
+        return
+    table = [[Fraction(rule.similarity[one][other]) for other in circuit.vocabulary] for one in circuit.vocabulary]
+    for name, code in circuit.codes.items():
+        if not isinstance(code, str):
+            rows = [[exact(entry).fraction for entry in row] for row in code]
+            if [[sum(a * b for a, b in zip(u, v, strict=True)) for v in rows] for u in rows] == table:
+                yield name
+                return
+
+
+def _table(fields: Mapping[str, Any]) -> str:
+    return "{ " + ", ".join(f"{_key(name)} = {_value(value)}" for name, value in fields.items()) + " }"
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else _text(name)
+
+
+def _list(values: Any) -> str:
+    return "[" + ", ".join(map(_value, values)) + "]"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int):
+        return str(value)
+    return _number(value) if isinstance(value, Exact) else _list(value)
+
+
+def _number(value: Exact) -> str:
+    text = str(value)
+    return text if text.removeprefix("-").isdecimal() and len(text) < 18 else _text(text)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,65 @@
+"""A server of the page, and a real browser: Chromium from the system's packages. Where it is missing, these tests fail."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from web.serving import Serving
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Serving]:
+    with Serving() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True)
+    context.set_default_timeout(15_000)
+    yield context
+    context.close()
+
+
+def _unexpected(message: ConsoleMessage) -> bool:
+    """Refusals by the server, and by the policy of a page that is attacked, are what the tests ask for."""
+    return message.type == "error" and "status of 4" not in message.text and "Content Security Policy" not in message.text
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A page on which nothing may go wrong unseen."""
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if _unexpected(message) else None)
+    yield page
+    assert not wrong
+
+
+@pytest.fixture
+def visit(server: Serving, page: Page) -> Callable[[str], Page]:
+    """Open an address of the page and wait until a step or a card is there."""
+
+    def open_page(address: str = "") -> Page:
+        page.goto(f"{server.address}/{address}")
+        page.wait_for_selector(".step table, .card, .two table, .mistakes, .theory table, .check textarea, .problem")
+        return page
+
+    return open_page

@@ -1,0 +1,105 @@
+"""A load on a running server: many clients, each stepping and editing for a while, each checking that its own edits are kept.
+
+exactformer serve --no-open --port 8642 &
+python tests/web/load.py http://127.0.0.1:8642 --clients 100 --seconds 60
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import time
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import httpx
+
+EXAMPLES = ("capstone", "length4")
+ENTRIES = {"capstone": ("W_E[0,0]", "W_E[1,1]", "blocks.0.attn.W_V[0,0,1]"), "length4": ("W_E[0,0]", "W_E[2,3]")}
+
+
+@dataclass
+class Tally:
+    requests: int = 0
+    errors: list[str] = field(default_factory=list)
+    lost: int = 0  # edits that an answer does not show
+    times: list[float] = field(default_factory=list)
+
+    def quantile(self, q: float) -> float:
+        return sorted(self.times)[min(len(self.times) - 1, int(q * len(self.times)))]
+
+    def __str__(self) -> str:
+        half, most = self.quantile(0.5), self.quantile(0.99)
+        return (
+            f"{self.requests:,} requests, {len(self.errors)} errors, {self.lost} lost edits, "
+            f"median {half * 1000:.0f} ms, 99 % below {most * 1000:.0f} ms"
+        )
+
+
+async def client(address: str, seed: int, until: float, tally: Tally, pause: float) -> None:
+    rng = random.Random(seed)
+    example = rng.choice(EXAMPLES)
+    edits: list[str] = []
+    async with httpx.AsyncClient(base_url=address, timeout=60) as http:
+
+        async def ask(task: str, **body: object) -> dict[str, object]:
+            start = time.monotonic()
+            answer = await http.post(f"/api/{task}", json={"source": {"example": example, "edits": edits}, **body})
+            tally.times.append(time.monotonic() - start)
+            tally.requests += 1
+            if answer.status_code != 200:
+                tally.errors.append(f"{answer.status_code} {answer.text[:200]}")
+                return {}
+            found: dict[str, object] = answer.json()
+            return found
+
+        while time.monotonic() < until:
+            entry, value = rng.choice(ENTRIES[example]), f"{rng.randint(1, 99)}/{rng.choice((7, 11, 13))}"
+            edits = [*edits[-3:], f"{entry}={value}"] if rng.random() < 0.3 else edits
+            found = await ask("pass")
+            wanted = _wanted(edits)
+            if wanted:
+                there = await ask("values", steps=sorted({name for name, _, _ in wanted}))
+                tally.lost += sum(bool(there) and _at(there, name, place) != text for name, place, text in wanted)
+            steps = found.get("steps", [])
+            for step in rng.sample(steps, min(3, len(steps))):  # type: ignore[arg-type]
+                index = [rng.randrange(n) for n in step["shape"]]
+                await ask("number", step=step["name"], index=index, digits=rng.randint(10, 40))
+                await asyncio.sleep(pause)
+
+
+def _wanted(edits: list[str]) -> list[tuple[str, tuple[int, ...], str]]:
+    last = {edit.partition("=")[0]: edit.partition("=")[2] for edit in edits}
+    return [(entry.partition("[")[0], _place(entry), _reduced(value)) for entry, value in last.items()]
+
+
+def _place(entry: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in entry.partition("[")[2].rstrip("]").split(","))
+
+
+def _reduced(text: str) -> str:
+    return str(Fraction(text))
+
+
+def _at(found: dict[str, object], name: str, place: tuple[int, ...]) -> object:
+    value: object = found["values"][name]  # type: ignore[index]
+    for n in place:
+        value = value[n]  # type: ignore[index]
+    return value["text"]  # type: ignore[index]
+
+
+async def load(address: str, clients: int, seconds: float, pause: float = 0.2) -> Tally:
+    tally, until = Tally(), time.monotonic() + seconds
+    await asyncio.gather(*(client(address, seed, until, tally, pause) for seed in range(clients)))
+    return tally
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("address")
+    parser.add_argument("--clients", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=60)
+    given = parser.parse_args()
+    found = asyncio.run(load(given.address, given.clients, given.seconds))
+    print(found, *found.errors[:5], sep="\n")

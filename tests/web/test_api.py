@@ -1,0 +1,213 @@
+"""The JSON API: what it answers, what it refuses and in which words, and that no computation outlives its budget or its client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from exactformer.cli.trace import command as trace_command
+from exactformer.render import json as as_json
+from exactformer.web.api import OPERATIONS
+from exactformer.worksheets import example_text, load
+from web.serving import Serving
+
+CAPSTONE = {"example": "capstone"}
+JSON = {"content-type": "application/json"}
+
+
+def worksheet(dim: int, blocks: int, length: int) -> str:
+    """A model without a zero in it: in exact arithmetic, its numbers nest ever deeper."""
+
+    def dense(rows: int) -> str:
+        return json.dumps([[f"{(i * 5 + j * 3) % 7 + 1}/5" for j in range(dim)] for i in range(rows)])
+
+    matrices = ", ".join(f"W_{letter} = {dense(dim)}" for letter in "QKVO")
+    block = f"[[weights.blocks]]\nattn = {{ {matrices} }}\nmlp = {{ W_in = {dense(dim)}, W_out = {dense(dim)} }}\n"
+    return f"""
+[model]
+vocabulary = ["a"]
+dim = {dim}
+blocks = {blocks}
+norm = "pre"
+epsilon = "1/7"
+mask = "causal"
+scale = "sqrt"
+positions = "sinusoidal"
+mlp = {dim}
+activation = "gelu"
+unembedding = "tied"
+[weights]
+W_E = {dense(1)}
+{block * blocks}
+[input]
+tokens = "{"a " * length}"
+"""
+
+
+SLOW = {"worksheet": worksheet(24, 24, 24), "name": "slow.toml"}
+
+
+def ask(server: Serving, task: str, body: Any, **more: Any) -> httpx.Response:
+    return httpx.post(f"{server.address}/api/{task}", json=body, timeout=60, **more)
+
+
+def test_a_pass_has_the_numbers_of_the_trace(server: Serving) -> None:
+    found = ask(server, "pass", {"source": CAPSTONE}).json()
+    document = as_json.document(load("capstone").trace())
+    assert found["tokens"] == document["tokens"]
+    assert [step["name"] for step in found["steps"]] == [step["name"] for step in document["steps"]]
+    assert {step["name"]: step["values"] for step in document["steps"]}.items() <= found["values"].items()
+
+
+def test_rows_and_columns_of_a_large_step(server: Serving) -> None:
+    whole = ask(server, "values", {"source": {"example": "induction"}, "steps": ["blocks.0.resid_pre"]}).json()
+    window = {"start": 1, "end": 3, "left": 4, "right": 6}
+    part = ask(server, "values", {"source": {"example": "induction"}, "steps": ["blocks.0.resid_pre"], **window}).json()
+    rows = whole["values"]["blocks.0.resid_pre"]
+    assert part["values"]["blocks.0.resid_pre"] == [row[4:6] for row in rows[1:3]]
+
+
+def test_a_number_with_many_digits(server: Serving) -> None:
+    body = {"source": CAPSTONE, "step": "blocks.0.attn.pattern", "index": [0, 1, 0], "digits": 100}
+    found = ask(server, "number", body).json()
+    assert (found["simplified"], found["written"]) == ("1/(1+e)", "e^1/(e^1+e^2)")
+    assert len(found["digits"]) == 102
+    assert found["low"] < found["high"]
+
+
+def test_exports_and_checks(server: Serving) -> None:
+    for form in ("json", "markdown", "latex", "html", "text", "worksheet"):
+        found = ask(server, "export", {"source": CAPSTONE, "form": form}).json()
+        assert found["text"]
+        assert found["name"].startswith("capstone.")
+    text = '[[claims]]\noperation = "exp"\nof = [1]\nvalues = ["2.8"]\n'
+    found = ask(server, "check", {"text": text, "name": "x.toml"}).json()
+    assert found["findings"][0]["verdict"] == "last digit off"
+    assert text[slice(*found["findings"][0]["span"])] == "2.8"
+    assert '"2.7"' in found["fixed"]
+
+
+@pytest.mark.parametrize(
+    ("task", "body", "line"),
+    [
+        ("pass", {"source": {"example": "nothing"}}, "nothing: there is no built-in example of that name"),
+        ("pass", {"source": {}}, "source: give an example or a worksheet"),
+        ("pass", {"source": {"example": "capstone", "edits": ["W_E[9,9]=1"]}}, "W_E[9,9]: is not an entry: W_E is 3 × 2"),
+        ("pass", {"source": {"example": "capstone", "edits": ["mask=all"]}}, "mask: 'all' is not one of causal, strict, none"),
+        ("pass", {"source": {"example": "capstone", "edits": ["epsilon=-1"]}}, "epsilon: -1 is negative"),
+        ("pass", {"source": {"example": "length4", "edits": ["activation=relu"]}}, "activation: the model has no MLP"),
+        ("pass", {"source": {"example": "capstone", "edits": ["tokens="]}}, "tokens: the input is empty"),
+        ("pass", {"source": {"example": "length4", "breaks": ["no-norm"]}}, "--break: no-norm does not apply"),
+        ("number", {"source": CAPSTONE, "step": "nowhere", "index": []}, "step: there is no step 'nowhere'"),
+        ("number", {"source": CAPSTONE, "step": "embed", "index": [7, 0]}, "index: [7, 0] is no entry of embed, which is 2 × 2"),
+        ("gradient", {"source": {"example": "capstone", "target": "a"}}, "1 targets for 2 positions"),
+        ("theorem", {"source": CAPSTONE, "length": 2}, "source: has no circuit"),
+        ("compare", {"source": CAPSTONE}, "source.breaks: no mistake is named"),
+        ("lesson", {"name": "nothing"}, "name: there is no lesson 'nothing'"),
+    ],
+)
+def test_refusals_are_one_clear_line(server: Serving, task: str, body: Any, line: str) -> None:
+    answer = ask(server, task, body)
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(line)
+    assert "\n" not in answer.json()["error"]
+
+
+def test_a_bad_worksheet_is_refused_as_on_the_command_line(server: Serving, tmp_path: Any) -> None:
+    text = example_text("capstone").replace("epsilon = 0\n", "")
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(ValueError) as told:
+        CliRunner().invoke(trace_command, [str(file)], catch_exceptions=False, standalone_mode=False)
+    answer = ask(server, "pass", {"source": {"worksheet": text, "name": str(file)}})
+    assert answer.json()["error"] == str(told.value)
+
+
+def test_requests_that_are_none(server: Serving) -> None:
+    assert ask(server, "pass", []).json() == {"error": "the request: is not an object"}
+    assert ask(server, "pass", {}).json() == {"error": "source: is missing"}
+    assert ask(server, "pass", {"source": {"example": "capstone", "path": "/etc"}}).status_code == 400
+    assert httpx.post(f"{server.address}/api/pass", content=b"{").status_code == 415
+    assert httpx.post(f"{server.address}/api/pass", content=b"{", headers=JSON).status_code == 400
+    assert httpx.post(f"{server.address}/api/pass", content=b"x" * (5 << 20), headers=JSON).status_code == 413
+    endless = httpx.post(f"{server.address}/api/pass", content=iter([b"x" * (1 << 20)] * 6), headers=JSON)
+    assert endless.status_code == 413
+    assert httpx.get(f"{server.address}/api/pass").status_code == 405
+    assert httpx.get(f"{server.address}/../tasks.py").status_code == 404
+
+
+def test_other_hosts_and_other_pages_are_turned_away(server: Serving) -> None:
+    port = server.address.rpartition(":")[2]
+    good = {"host": f"localhost:{port}", "origin": f"http://localhost:{port}", "sec-fetch-site": "same-origin"}
+    assert ask(server, "lesson", {"name": "attention"}, headers=good).status_code == 200
+    for bad in (
+        {"host": "evil.example"}, {"host": f"127.0.0.1.evil.example:{port}"}, {"origin": "http://evil.example"},
+        {"origin": "null"}, {"origin": "http://localhost:1"}, {"sec-fetch-site": "cross-site"},
+    ):  # fmt: skip
+        answer = ask(server, "lesson", {"name": "attention"}, headers=good | bad)
+        assert answer.status_code == 403, bad
+
+
+def test_every_answer_carries_the_policy(server: Serving) -> None:
+    for path in ("/", "/main.js", "/api/examples", "/nothing"):
+        headers = httpx.get(server.address + path).headers
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+
+
+def test_the_description_names_every_operation(server: Serving) -> None:
+    described = httpx.get(f"{server.address}/api/openapi.json").json()
+    assert {f"/api/{operation.task}" for operation in OPERATIONS} <= set(described["paths"])
+    assert httpx.get(f"{server.address}/api/about").json()["model"] is None
+
+
+def test_a_computation_that_hits_its_budget_harms_nobody_else() -> None:
+    with Serving(workers=2, seconds=3) as server:
+        ask(server, "pass", {"source": CAPSTONE})  # both processes are there
+        ask(server, "pass", {"source": {"example": "length4"}})
+
+        async def meanwhile() -> tuple[httpx.Response, list[float]]:
+            async with httpx.AsyncClient(timeout=30) as client:
+                slow = asyncio.create_task(client.post(f"{server.address}/api/pass", json={"source": SLOW}))
+                times = []
+                for n in range(12):
+                    start = time.monotonic()
+                    quick = {"source": {"example": "capstone", "edits": [f"W_E[0,0]={n + 2}"]}}
+                    answer = await client.post(f"{server.address}/api/pass", json=quick)
+                    assert answer.status_code == 200
+                    times.append(time.monotonic() - start)
+                    await asyncio.sleep(0.2)
+                return await slow, times
+
+        slow, times = asyncio.run(meanwhile())
+        assert slow.status_code == 504
+        assert slow.json() == {"error": "the computation takes more than 3 seconds"}
+        assert max(times) < 2.5
+        assert ask(server, "pass", {"source": CAPSTONE}).status_code == 200
+
+
+def test_a_client_that_goes_away_ends_its_computation() -> None:
+    with Serving(workers=2, seconds=60) as server:
+        ask(server, "pass", {"source": CAPSTONE})
+        for _ in range(4):  # more than there are processes: each must have been freed
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(f"{server.address}/api/pass", json={"source": SLOW}, timeout=0.7)
+        start = time.monotonic()
+        assert ask(server, "pass", {"source": {"example": "length4", "edits": ["mask=none"]}}).status_code == 200
+        assert time.monotonic() - start < 10
+
+
+def test_a_computation_that_needs_too_much_memory_ends_alone() -> None:
+    with Serving(workers=2, seconds=30, memory=32 << 20) as server:
+        answer = ask(server, "pass", {"source": {"worksheet": worksheet(200, 1, 4), "name": "wide.toml"}})
+        assert answer.status_code == 507
+        assert "needs more than 32 MB" in answer.json()["error"]
+        assert ask(server, "pass", {"source": CAPSTONE}).status_code == 200

@@ -1,0 +1,268 @@
+"""The page in a real browser: stepping, opening numbers, following them back to the weights, changing and undoing."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mpmath import mp
+from playwright.sync_api import Page, expect
+
+Visit = Callable[[str], Page]
+PATTERN = "#capstone?step=blocks.0.attn.pattern"
+
+
+def title(page: Page) -> str:
+    return page.locator(".step h2").inner_text()
+
+
+def wait_for_step(page: Page, name: str) -> None:
+    expect(page.locator(".step .eyebrow")).to_contain_text(name)
+
+
+def test_home_has_a_card_for_every_example_and_is_small(visit: Visit, page: Page) -> None:
+    sizes: list[int] = []
+    page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
+    visit("")
+    assert {"The whole transformer, by hand", "Induction heads, built by hand"} <= set(page.locator(".card h3").all_inner_texts())
+    page.click("text=The whole transformer, by hand >> nth=-1")
+    page.wait_for_selector(".step table")
+    assert 0 < sum(sizes) < 200_000
+    page.click("text=Examples")
+    expect(page.locator(".recent")).to_contain_text("The whole transformer, by hand")
+
+
+def test_stepping_by_button_by_key_by_scrubber_and_by_the_address(visit: Visit, page: Page) -> None:
+    visit("#capstone")
+    wait_for_step(page, "embed")
+    page.get_by_role("button", name="Next step").click()
+    wait_for_step(page, "pos_embed")
+    page.locator("body").press("ArrowRight")
+    wait_for_step(page, "blocks.0.resid_pre")
+    page.locator("body").press("ArrowLeft")
+    wait_for_step(page, "pos_embed")
+    page.get_by_role("slider", name="Step").fill("28")
+    wait_for_step(page, "token")
+    assert "proved: leads c by 1" in page.locator(".output").inner_text()
+    assert "step=token" in page.url
+    assert page.get_by_role("button", name="Next step").is_disabled()
+    page.locator("body").press("Home")
+    wait_for_step(page, "embed")
+    expect(page.locator("#live")).to_contain_text("Step 1 of 29")
+
+
+def test_play_walks_and_pauses(visit: Visit, page: Page) -> None:
+    visit("#capstone")
+    page.get_by_role("button", name="Play").click()
+    wait_for_step(page, "pos_embed")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_the_diagram_leads_to_steps_and_positions(visit: Visit, page: Page) -> None:
+    visit("#capstone")
+    page.get_by_role("link", name="MLP, block 0").click()
+    wait_for_step(page, "blocks.0.mlp.pre")
+    assert page.locator(".diagram .lit .label").text_content() == "MLP"
+    page.locator(".diagram .stage").nth(2).locator("a").nth(2).click()
+    wait_for_step(page, "blocks.0.attn.q")
+    assert "position=1" in page.url
+    assert page.locator(".diagram .node.recovered").count() == 5  # exact again from the first LayerNorm to the logits
+
+
+def test_tables_have_labels_and_marks(visit: Visit, page: Page) -> None:
+    visit(PATTERN)
+    written = page.locator("table.writes")
+    assert written.locator("thead th").all_inner_texts() == ["a", "b"]
+    assert written.locator("tbody th").all_inner_texts() == ["0 a", "1 b"]
+    cell = written.locator("button.named").first
+    assert cell.get_attribute("aria-label") == "1/(1+e), named"
+    assert cell.locator(".main").evaluate("cell => getComputedStyle(cell, '::before').content") == '"~"'
+    assert page.locator("table.reads button.masked").inner_text() == "−∞"
+    assert page.locator("table.heat td.cell").nth(1).evaluate("cell => cell.style.getPropertyValue('--weight')") != ""
+
+
+def test_a_number_opens_and_leads_back_to_a_weight(visit: Visit, page: Page) -> None:
+    visit(PATTERN)
+    page.locator("table.writes button.named").first.click()
+    panel = page.locator(".panel")
+    expect(panel.locator("h2")).to_have_text("attn.pattern at 1 “b”, 0 “a”")
+    assert panel.locator("math").first.locator("mfrac").count() == 1
+    assert panel.locator(".decimal").inner_text() == "0.268941421369995120748840758178"
+    assert page.locator("table.reads td.lit").count() == 2
+    with mp.workdps(80):
+        sigmoid = mp.nstr(1 / (1 + mp.e), 60, strip_zeros=False)
+    panel.locator("#digit-count").fill("60")
+    panel.locator("#digit-count").press("Enter")
+    expect(panel.locator(".decimal")).to_have_text(sigmoid)
+    for name, label in (("attn.masked at 1", "1"), ("attn.scores at 1", "1"), ("attn.q at 1", "1"), ("attn.W_Q at 0", "1")):
+        panel.locator(".origin .chip", has_text=label).first.click()
+        expect(panel.locator("h2")).to_contain_text(name)
+        if name.startswith("attn.q"):
+            panel.locator(".origin").nth(1).locator(".chip").first.click()
+            break
+    expect(panel.locator("h2")).to_contain_text("attn.W_Q")
+    assert "attn.q" in panel.locator(".feeds").inner_text()
+    panel.get_by_role("button", name="← back").click()
+    expect(panel.locator("h2")).to_contain_text("attn.q")
+
+
+def test_a_dot_product_is_spelt_out(visit: Visit, page: Page) -> None:
+    visit("#capstone?step=blocks.0.attn.scores&number=blocks.0.attn.scores[0,1,1]")
+    expect(page.locator(".spelt math")).to_have_text("1·1+1·1=2")
+
+
+def test_a_weight_is_changed_shown_undone_and_reset(visit: Visit, page: Page) -> None:
+    visit("#capstone?step=embed&number=W_E[1,1]")
+    page.locator("#new-weight").fill("1/3")
+    page.get_by_role("button", name="Set").click()
+    expect(page.locator("table.writes td.changed")).to_have_count(1)
+    assert page.locator("table.writes td.changed").inner_text() == "1/3"
+    page.get_by_role("button", name="Change it").click()
+    page.get_by_label("mask").select_option("none")
+    expect(page.locator(".changes code")).to_have_text(["W_E[1,1]=1/3", "mask=none"])
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".changes code")).to_have_text(["W_E[1,1]=1/3"])
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator(".changes code")).to_have_count(0)
+    expect(page.locator("table.writes td.changed")).to_have_count(0)
+
+
+def test_tokens_change_and_what_cannot_be_is_told(visit: Visit, page: Page) -> None:
+    visit("#capstone?step=token")
+    page.get_by_role("button", name="Change it").click()
+    page.get_by_label("Token 0").select_option("c")
+    expect(page.locator(".output")).to_contain_text("the variance is 0 and ε is 0")
+    page.get_by_label("scale").fill("two")
+    page.get_by_label("scale").press("Enter")
+    expect(page.locator(".problem")).to_contain_text("scale: ")
+    assert page.locator(".changes code").all_inner_texts() == ["tokens=c b"]
+
+
+def test_keyboard_alone_reaches_a_number_and_walks_the_table(visit: Visit, page: Page) -> None:
+    visit(PATTERN)
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('table.writes button.n')"):
+            break
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel h2")).to_have_text("attn.pattern at 1 “b”, 1 “b”")
+    page.keyboard.press("Escape")
+    expect(page.locator(".panel .hint")).to_be_visible()
+    wait_for_step(page, "blocks.0.attn.pattern")
+
+
+def test_swipe_on_a_touch_screen(visit: Visit, page: Page) -> None:
+    visit("#capstone")
+    swipe = """box => { const at = (type, x) => {
+      const touch = new Touch({identifier: 1, target: box, clientX: x, clientY: 300});
+      const touches = type === 'touchstart' ? [touch] : [];
+      box.dispatchEvent(new TouchEvent(type, {bubbles: true, touches, changedTouches: [touch]})); };
+      at('touchstart', 300); at('touchend', 120); }"""
+    page.locator(".step header").evaluate(swipe)
+    wait_for_step(page, "pos_embed")
+
+
+def test_backward_walks_from_the_loss_to_the_weights(visit: Visit, page: Page) -> None:
+    visit("#capstone/backward?target=a+a")
+    wait_for_step(page, "grad.logits")
+    assert "cross-entropy" in page.locator(".loss").inner_text()
+    page.locator("body").press("End")
+    wait_for_step(page, "grad.blocks.0.ln2.b")
+    page.goto(page.url.split("?")[0] + "?step=grad.W_E&number=grad.W_E[0,0]")
+    expect(page.locator(".panel .origin")).to_have_count(3)
+
+
+def test_breaks_side_by_side(visit: Visit, page: Page) -> None:
+    visit("#length4/break")
+    page.get_by_label("no-scale").check()
+    expect(page.locator(".two table")).to_have_count(2)
+    assert "blocks.0.attn.scores" in page.locator(".verdicts .first").first.inner_text()
+    assert page.locator(".two section").nth(1).locator("td.changed").count() == 14  # all but two entries, which are 0
+    assert "the factor 1/2 is missing" in page.locator(".effects").inner_text()
+    page.locator(".two section").nth(1).locator("button.n", has_text="39/400").click()
+    expect(page.locator(".panel h2")).to_have_text("attn.scores at 0 “I”, 0 “I”")
+    assert page.locator(".broken code").inner_text() == "no-scale"
+
+
+def test_circuits_and_theorem(visit: Visit, page: Page) -> None:
+    visit("#induction/circuits")
+    assert "It attends to 1 before, strength 100; copies token to previous." in page.locator(".theory").inner_text()
+    page.get_by_role("link", name="Theorem").click()
+    expect(page.locator(".stamp")).to_have_text("✓ proved", timeout=30_000)
+    assert "1,364 sequences" in page.locator(".report").inner_text()
+
+
+def test_check_puts_verdicts_in_place(visit: Visit, page: Page) -> None:
+    visit("#check")
+    page.get_by_role("button", name="Try the built-in lesson").click()
+    expect(page.locator(".counts")).to_contain_text("✗ 24 wrong")
+    assert page.locator("mark.wrong").count() == 24
+    page.locator("#check-text").fill('[[claims]]\noperation = "exp"\nof = [1]\nvalues = ["2.71"]\n')
+    page.locator("#check-name").fill("mine.toml")
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator("mark.truncated, mark.last-digit-off")).to_have_text("2.71 2.72")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download it put right").click()
+    assert 'values = ["2.72"]' in download.value.path().read_text()
+
+
+def large_worksheet(size: int = 64) -> str:
+    """As many positions as dimensions, and a head that looks at all of them."""
+    words = [f"t{n}" for n in range(size)]
+    rng = random.Random(1)
+    rows = [[f"{rng.randint(-3, 3)}/10" for _ in range(size)] for _ in range(size)]
+    return f"""title = "Large"
+[model]
+vocabulary = {json.dumps(words)}
+dim = {size}
+blocks = 1
+norm = "none"
+mask = "causal"
+scale = "sqrt"
+positions = "none"
+unembedding = "tied"
+[weights]
+W_E = {json.dumps(rows)}
+[[weights.blocks]]
+attn = {{ W_Q = "identity", W_K = "identity", W_V = "identity" }}
+[input]
+tokens = {json.dumps(words)}
+"""
+
+
+def test_rows_of_a_large_pass_are_drawn_as_needed(visit: Visit, page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "large.toml"
+    file.write_text(large_worksheet())
+    visit("")
+    page.locator("#worksheet-file").set_input_files(file)
+    page.wait_for_selector(".step table")
+    page.goto(page.url.split("?")[0] + "?step=blocks.0.attn.pattern")
+    written = page.locator(".windowed table.writes")
+    expect(written.locator("button.named").first).to_be_visible(timeout=20_000)
+    assert written.locator("tbody tr:not(.spacer)").count() < 40
+    assert written.get_attribute("aria-rowcount") == "65"
+    page.locator(".windowed").first.evaluate("box => { box.scrollTop = 64 * 34 }")
+    last = written.locator('tr[aria-rowindex="65"]')
+    expect(last.locator("button.named").first).to_be_visible(timeout=20_000)
+    last.locator("button.named").first.click()
+    expect(page.locator(".panel h2")).to_contain_text("attn.pattern at 63")
+    expect(page.locator(".panel .decimal")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [360, 768, 1920])
+def test_no_width_makes_the_page_scroll_sideways(visit: Visit, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    for address in (
+        "",
+        "#induction?step=blocks.1.attn.pattern&number=blocks.1.attn.pattern[0,5,3]",
+        "#length4/break?break=no-scale",
+        "#check",
+    ):
+        visit(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
