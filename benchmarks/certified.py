@@ -22,7 +22,7 @@ from exactformer.model.arb_arithmetic import ArbArithmetic
 from exactformer.model.cache import Cache
 from exactformer.numbers import exact
 
-LENGTHS, ROUNDS, TOKENS, BITS = (8, 32, 128), 5, 5, (126, 189, 252)
+LENGTHS, ROUNDS, TOKENS, BITS, THREADS = (8, 32, 128), 5, 5, (126, 189, 252), (1, 2)
 KINDS = ("initialised", "trained-like")
 
 
@@ -41,7 +41,7 @@ SMALL = Shape(2, 64, 4, 500, 64)
 def run(progress: Progress) -> Result:
     measured: dict[str, Any] = {}
     for kind in KINDS:
-        for threads in (1, 2):
+        for threads in THREADS:
             found = measured[f"{kind}, {threads}"] = _alone(threads, _measure, kind, threads)
             for length in LENGTHS:
                 progress(f"certified {kind}, {threads} threads, T={length}: {median(found['passes'][length]['known']):.3g} × NumPy")
