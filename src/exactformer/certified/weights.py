@@ -16,6 +16,7 @@ from exactformer.certified.limbs import BITS, Limbs, from_integers, split
 from exactformer.certified.norms import frobenius, spectral
 from exactformer.certified.slices import Sliced, check_blas, from_floats
 from exactformer.certified.slices import from_integers as slices_from_integers
+from exactformer.model.weights import place
 from exactformer.numbers import Exact, Named
 from exactformer.numbers.enclosure import ball, precision
 
@@ -190,16 +191,16 @@ class Store:
         self.held: dict[Any, Any] = {}
 
     def name(self, array: Any, name: str) -> None:
-        self.names[_place(array)] = name
+        self.names[place(array)] = name
 
     def name_of(self, array: Any) -> str:
-        return self.names.setdefault(_place(array), f"weights {len(self.names)}")
+        return self.names.setdefault(place(array), f"weights {len(self.names)}")
 
     def vector(self, array: Any) -> Vector:
-        return self._once(("vector", _place(array)), lambda: (Vector(array, self.name_of(array)), array))
+        return self._once(("vector", place(array)), lambda: (Vector(array, self.name_of(array)), array))
 
     def matrix(self, array: Any) -> Matrix:
-        return self._once(("matrix", _place(array)), lambda: (Matrix((array,), self.name_of(array), self.norms), array))
+        return self._once(("matrix", place(array)), lambda: (Matrix((array,), self.name_of(array), self.norms), array))
 
     def projections(self, *arrays: Any) -> Matrix:
         """[heads, dim, head_dim] for queries, keys and values, side by side: [dim, 3 · heads · head_dim]."""
@@ -208,12 +209,12 @@ class Store:
             pieces = tuple(a.transpose(1, 0, 2).reshape(a.shape[1], -1) for a in arrays)
             return Matrix(pieces, "+".join(map(self.name_of, arrays)), self.norms), arrays
 
-        return self._once(("projections", *map(_place, arrays)), make)
+        return self._once(("projections", *map(place, arrays)), make)
 
     def output(self, array: Any) -> Matrix:
         """[heads, head_dim, dim] → [heads · head_dim, dim]"""
         return self._once(
-            ("output", _place(array)),
+            ("output", place(array)),
             lambda: (Matrix((array.reshape(-1, array.shape[-1]),), self.name_of(array), self.norms), array),
         )
 
@@ -227,7 +228,3 @@ class Store:
         if key not in self.held:
             self.held[key] = make()
         return self.held[key][0]  # type: ignore[no-any-return]
-
-
-def _place(array: Any) -> tuple[Any, ...]:
-    return (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
