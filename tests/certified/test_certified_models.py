@@ -242,3 +242,22 @@ def test_a_norm_that_divides_by_zero_is_undecided_and_not_a_crash() -> None:
     result = certify(model, [2])
     assert result.token is None
     assert result.why
+
+
+def test_where_later_positions_change_earlier_ones_nothing_is_kept() -> None:
+    """Without a mask, keys and values of two blocks would be those of a shorter input: each token must be that of the whole one."""
+    from exactformer.model.cache import Cache
+
+    rng, asked = python_random.Random(11), 0
+    while asked < 12:
+        model = random_model(rng, mask="none", blocks=2, unembedding="own", norm="pre", length=6, positions="table")
+        found = list(generate(model, [0, 0], 3))
+        for each in found:
+            if each.token is not None:
+                whole = certify(model, each.ids)
+                assert whole.token == each.token
+                assert whole.top[0].low <= each.top[0].high
+                assert each.top[0].low <= whole.top[0].high
+                asked += 1
+    with pytest.raises(InputError, match="nothing may be kept"):
+        certify(model, [0, 0], cache=Cache())

@@ -90,16 +90,8 @@ def _check_length(n: int, length: int) -> None:
 
 
 def _dots(q: Limbs, k: Limbs) -> Limbs:
-    """q kᵀ: pairs of limbs with i + j ≤ n + 1 (Lemma 7)."""
-    n, heads, length, width = check_first(q).shape
-    others = check_first(k).shape[2]
-    columns = np.ascontiguousarray(k.transpose(1, 3, 0, 2)).reshape(heads, width, n * others)
-    parts = np.zeros((n + 2, heads, length, others))
-    for i in range(n):
-        kept = min(n, n + 2 - i)
-        sums = np.matmul(np.ascontiguousarray(q[i]), columns[:, :, : kept * others]).reshape(heads, length, kept, others)
-        parts[i : i + kept] += sums.transpose(2, 0, 1, 3)
-    return carry(parts, n)
+    """q kᵀ (Lemma 7)."""
+    return _sums(q, k.transpose(0, 1, 3, 2))
 
 
 def _sums(powers: Limbs, v: Limbs) -> Limbs:

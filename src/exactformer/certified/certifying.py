@@ -108,6 +108,8 @@ def certify(
     if model.config.unembedding == "none":
         raise InputError("the model has no logits: there is no token to decide")
     _check_ids(model, ids)
+    if cache is not None and not model.config.keeps_past:
+        raise InputError("a cache: in this model later positions change earlier ones, so nothing may be kept of them")
     if cache is not None and cache.length >= len(ids):
         raise InputError(f"position {len(ids)}: the cache holds {cache.length} positions, the input {len(ids)} tokens: none is new")
     if not 4 <= cap <= MOST:
@@ -121,7 +123,7 @@ def generate(
 ) -> Iterator[Certified]:
     """Token after token, each proved, with keys and values kept; ends early after one that is undecided."""
     prepared = Prepared(model) if prepared is None else prepared
-    cache, prefix, schedule = Cache(), list(ids), None
+    cache, prefix, schedule = Cache() if model.config.keeps_past else None, list(ids), None
     for _ in range(tokens):
         result = certify(model, prefix, prepared=prepared, top=top, cap=cap, schedule=schedule, cache=cache)
         yield result

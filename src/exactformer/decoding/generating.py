@@ -152,8 +152,7 @@ class _Passes:
 
     def _start(self, ops: Arithmetic) -> None:
         """Keys and values are kept where later positions cannot change them."""
-        config = self.model.config
-        self.ops, self.cache = ops, None if config.mask == "none" or config.late_mask else Cache()
+        self.ops, self.cache = ops, Cache() if self.model.config.keeps_past else None
 
     def _logits(self, ids: list[int]) -> Any:
         new = ids if self.cache is None else ids[self.cache.length :]

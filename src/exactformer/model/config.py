@@ -106,6 +106,11 @@ class Config:
         """
         return self.scale_factor / (int(step.split(".")[1]) + 1) if self.scale_by_block else self.scale_factor
 
+    @property
+    def keeps_past(self) -> bool:
+        """Do earlier positions stay as they are when tokens follow? Only then may their keys and values be kept."""
+        return self.mask != "none" and not self.late_mask
+
     def sees(self, i: int, j: int) -> bool:
         """May position i attend to position j?"""
         return self.mask == "none" or j < i or (j == i and self.mask == "causal")

@@ -68,8 +68,7 @@ class Case:
 
     def _continued(self, ids: list[int], ops: Arithmetic) -> Iterator[dict[str, Any]]:
         """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""
-        later_matters = self.model.config.mask == "none" or self.model.config.late_mask
-        cache = None if later_matters else Cache()
+        cache = Cache() if self.model.config.keeps_past else None
         new = ids
         for _ in range(self.steps):
             logits = forward(self.model, new if cache is not None else ids, ops, _quiet, cache)[-1:]
