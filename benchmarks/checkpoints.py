@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import gpt2_peer
+from benchmarks.alone import alone
 from benchmarks.result import Progress, Result, Table
 from exactformer.checkpoints import open_checkpoint
 from exactformer.checkpoints.safetensors import read_tensors
@@ -78,16 +78,7 @@ def _shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 # -- each measurement in a process of its own, with one thread: threads that wait for each other count as processor time
-def _alone(function: Callable[..., Any], *arguments: Any) -> Any:
-    before = os.environ.get("OPENBLAS_NUM_THREADS")
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    try:
-        with get_context("spawn").Pool(1) as pool:
-            return pool.apply(function, arguments)
-    finally:
-        del os.environ["OPENBLAS_NUM_THREADS"]
-        if before is not None:
-            os.environ["OPENBLAS_NUM_THREADS"] = before
+_alone = partial(alone, 1)
 
 
 def _opening(folder: Path) -> float:

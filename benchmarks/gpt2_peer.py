@@ -12,15 +12,15 @@ def load(tensors: dict[str, Any]) -> dict[str, Any]:
     return {name: tensor.astype(np.float64) for name, tensor in tensors.items()}
 
 
-def forward(w: dict[str, Any], ids: list[int], heads: int) -> Any:
-    """The logits [T, vocabulary]."""
+def forward(w: dict[str, Any], ids: list[int], heads: int, last_only: bool = False) -> Any:
+    """The logits [T, vocabulary], or those of the last position [1, vocabulary]."""
     x = w["wte.weight"][ids] + w["wpe.weight"][: len(ids)]  # [T, dim]
     hidden = np.triu(np.full((len(ids), len(ids)), -np.inf), 1)  # [T, T]
     for n in range(sum(name.endswith("attn.c_attn.weight") for name in w)):
         h = f"h.{n}"
         x = x + _attention(_norm(x, w, f"{h}.ln_1"), w, f"{h}.attn", heads, hidden)
         x = x + _linear(_gelu(_linear(_norm(x, w, f"{h}.ln_2"), w, f"{h}.mlp.c_fc")), w, f"{h}.mlp.c_proj")
-    return _norm(x, w, "ln_f") @ w["wte.weight"].T
+    return _norm(x[-1:] if last_only else x, w, "ln_f") @ w["wte.weight"].T
 
 
 def _linear(x: Any, w: dict[str, Any], name: str) -> Any:

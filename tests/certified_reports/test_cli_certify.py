@@ -279,19 +279,20 @@ def test_norms_that_are_kept_are_not_asked_to_confirm_themselves(folder: str, tm
     assert run(*options).returncode == 0
     (kept,) = own_cache.glob("*.json")
     digest = kept.name.partition("-")[0]
-    norms = read(kept, digest)
-    assert norms
-    write(kept, digest, dict.fromkeys(norms, 2.0**300))
+    found = read(kept, digest)
+    assert found
+    write(kept, digest, dict.fromkeys(found[0], 2.0**300), found[1])
     assert run(*options[:-2]).returncode == 3
     assert run(folder, "--verify", str(path)).returncode == 0
 
 
 def test_a_preparation_that_leaves_the_range_is_left_to_the_pass(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Norms are prepared with the token 0, which the input need not have."""
+    """The scout reads tokens that the input need not have."""
 
-    def beyond(self: Prepared, progress: object) -> None:
+    def beyond(*given: object) -> None:
         raise OutOfRangeError("a value beyond 2^20")
 
-    expected = run(folder, "--ids", "3 4").stdout
-    monkeypatch.setattr(Prepared, "prepare", beyond)
-    assert run(folder, "--ids", "3 4") == (0, expected, "")
+    expected = run(folder, "--ids", "3 4").stdout.splitlines()[0]
+    monkeypatch.setattr("exactformer.certified.certifying.scout", beyond)
+    found = run(folder, "--ids", "3 4")
+    assert (found.returncode, found.stdout.splitlines()[0], found.stderr) == (0, expected, "")

@@ -37,11 +37,15 @@ def kept(model: Model, tmp_path: Path) -> Path:
 
 
 def test_norms_are_found_again_and_prove_the_same(model: Model, kept: Path) -> None:
-    norms = read(kept, model_hash(model))
-    assert norms
+    found = read(kept, model_hash(model))
+    assert found
+    norms, outlook = found
     assert len(norms) >= 10
+    assert outlook is not None
+    assert {len(each.blocks) for each in outlook.growths} == {model.config.blocks + 1}
     with prepared(model, model_hash(model), folder=kept.parent) as ready:
-        assert ready.norms == norms
+        assert (ready.norms, ready.outlook) == (norms, outlook)
+        ready.prepare(lambda step: pytest.fail(f"{step} was computed again"))
         again = certify(model, [3, 4], prepared=ready, schedule=(6, 6, 6))
     fresh = certify(model, [3, 4], prepared=Prepared(model), schedule=(6, 6, 6))
     assert (again.token, again.top, again.margin) == (fresh.token, fresh.top, fresh.margin)
@@ -60,7 +64,7 @@ def test_norms_of_another_model_are_not_taken(model: Model, kept: Path) -> None:
 def test_no_damage_is_trusted(model: Model, kept: Path) -> None:
     """Cut short at every length, or one byte changed anywhere: read as nothing, or as exactly what was written."""
     digest = model_hash(model)
-    whole, norms = kept.read_bytes(), read(kept, digest)
+    whole, written = kept.read_bytes(), read(kept, digest)
     rng = random.Random(3)
     for size in [*range(0, len(whole) - 1, 37), len(whole) - 2]:
         kept.write_bytes(whole[:size])
@@ -70,25 +74,25 @@ def test_no_damage_is_trusted(model: Model, kept: Path) -> None:
         at = rng.randrange(len(whole))
         kept.write_bytes(whole[:at] + bytes([rng.randrange(256)]) + whole[at + 1 :])
         found = read(kept, digest)
-        assert found in (None, norms), at
+        assert found in (None, written), at
         refused += found is None
     assert refused > 400
     with prepared(model, digest, folder=kept.parent) as ready:
-        assert ready.norms == {} or ready.norms == norms
+        assert (ready.norms, ready.outlook) in (({}, None), written)
         ready.prepare()
-    assert read(kept, digest) == norms
+    assert read(kept, digest) == written
 
 
 @pytest.mark.parametrize("norm", ["nan", "inf", "-0x1p+0", "one", 1.5])
 def test_what_is_no_norm_is_refused_even_with_a_checksum(norm: object, tmp_path: Path) -> None:
     from exactformer.certified.storage import FORMAT, _checksum
 
-    said = {"format": FORMAT, "model": "0" * 64, "norms": {"W_E": norm}}
+    said = {"format": FORMAT, "model": "0" * 64, "norms": {"W_E": norm}, "outlook": None}
     (tmp_path / "n.json").write_text(json.dumps(said | {"sha256": _checksum(said)}), encoding="utf-8")
     assert read(tmp_path / "n.json", "0" * 64) is None
     said["norms"] = {"W_E": "0x1p+0"}
     (tmp_path / "n.json").write_text(json.dumps(said | {"sha256": _checksum(said)}), encoding="utf-8")
-    assert read(tmp_path / "n.json", "0" * 64) == {"W_E": 1.0}
+    assert read(tmp_path / "n.json", "0" * 64) == ({"W_E": 1.0}, None)
 
 
 def test_links_and_pipes_are_not_followed(kept: Path, model: Model, tmp_path: Path) -> None:
@@ -114,11 +118,14 @@ def test_an_interrupted_run_keeps_what_it_had(model: Model, tmp_path: Path) -> N
         ready.prepare(stop)
     path = place(model_hash(model), tmp_path)
     assert path is not None
-    norms = read(path, model_hash(model))
-    assert norms
+    found = read(path, model_hash(model))
+    assert found
+    norms, outlook = found
+    assert outlook is None
     with prepared(model, model_hash(model), folder=tmp_path) as ready:
         ready.prepare()
         assert set(norms) < set(ready.norms)
+        assert ready.outlook is not None
 
 
 def test_left_overs_of_killed_runs_are_removed(kept: Path, model: Model) -> None:
@@ -126,9 +133,9 @@ def test_left_overs_of_killed_runs_are_removed(kept: Path, model: Model) -> None
     old.write_text("half")
     new.write_text("half")
     os.utime(old, (time.time() - 7200,) * 2)
-    norms = read(kept, model_hash(model))
-    assert norms
-    write(kept, model_hash(model), norms)
+    found = read(kept, model_hash(model))
+    assert found
+    write(kept, model_hash(model), *found)
     assert not old.exists()
     assert new.exists()
 
@@ -159,16 +166,16 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_file(kept: Path, model: Mo
     digest = model_hash(model)
     program = (
         "import sys; from pathlib import Path; from exactformer.certified.storage import read, write\n"
-        "path = Path(sys.argv[1]); norms = read(path, sys.argv[2]); print('ready', flush=True)\n"
-        "while True: write(path, sys.argv[2], norms)"
+        "path = Path(sys.argv[1]); found = read(path, sys.argv[2]); print('ready', flush=True)\n"
+        "while True: write(path, sys.argv[2], *found)"
     )
-    norms = read(kept, digest)
+    found = read(kept, digest)
     for n in range(4):
         with subprocess.Popen([sys.executable, "-c", program, str(kept), digest], stdout=subprocess.PIPE) as writer:
             assert writer.stdout is not None
             writer.stdout.readline()
             for _ in range(200):
-                assert read(kept, digest) == norms
+                assert read(kept, digest) == found
             time.sleep(0.003 * n)
             writer.kill()
-        assert read(kept, digest) == norms
+        assert read(kept, digest) == found

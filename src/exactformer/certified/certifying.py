@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,13 +15,12 @@ from exactformer.certified.arithmetic import CertifiedArithmetic, Schedule
 from exactformer.certified.ball import Ball
 from exactformer.certified.choosing import finite, margin_of, rivals
 from exactformer.certified.limbs import BITS, OutOfRangeError
-from exactformer.certified.scheduling import MOST, Growth, schedule_for, scout
+from exactformer.certified.scheduling import MOST, Outlook, scout
 from exactformer.certified.weights import Store
 from exactformer.model.cache import Cache
 from exactformer.model.forward import InputError, Model, forward
 
 CAP = 14  # limbs
-_USUAL_LEAD = 2.0**-7  # of a largest logit over the next, where no scout looked
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,13 @@ class Certified:
 
 
 class Prepared:
-    """A model with its slices and norms, made when first needed and kept for the next prompt."""
+    """A model with its slices and norms, made when first needed and kept for the next prompt.
 
-    def __init__(self, model: Model, norms: dict[str, float] | None = None, growth: Growth | None = None) -> None:
-        self.model, self.growth = model, growth
+    Where there is an outlook, all norms are known: the scout that finds it asks for every one of them.
+    """
+
+    def __init__(self, model: Model, norms: dict[str, float] | None = None, outlook: Outlook | None = None) -> None:
+        self.model, self.outlook = model, outlook
         self.store = Store(norms)
         for name, array in model.weights.named():
             self.store.name(array, name)
@@ -77,14 +80,11 @@ class Prepared:
         return self.store.norms
 
     def prepare(self, progress: Callable[[str], None] = lambda step: None) -> None:
-        """Compute every norm now, which a pass over one token in floats asks for."""
-
-        def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-            progress(name)
-            return value
-
-        forward(self.model, [0], CertifiedArithmetic(self.store, (0,), last_only=True), note)
-        self.store.trim(lambda name: 1)
+        """Compute every norm and see how radii grow, unless that is known. A model whose scout goes astray has no outlook."""
+        if self.outlook is None:
+            with contextlib.suppress(OutOfRangeError):
+                self.outlook = scout(self.model, self.store, progress)
+            self.store.trim(lambda name: 1)
 
 
 def certify(
@@ -141,11 +141,9 @@ class _Question:
         self.layers: list[LayerReport] = []
 
     def answer(self, schedule: Schedule | None, cache: Cache | None) -> Certified:
-        margin = _USUAL_LEAD
         if schedule is None:
-            if self.prepared.growth is None:
-                margin = self._scout()
-            schedule = self._scheduled(margin, 0.0)
+            self.prepared.prepare()
+            schedule = self._scheduled(0.0)
         attempts = 0
         while True:
             if max(schedule) > self.cap:
@@ -159,33 +157,26 @@ class _Question:
                 return self._undecided(logits, schedule, attempts, result)
             if cache is not None:
                 _emptied(cache)
-            schedule = self._raised(schedule, margin, _shortage(logits))
+            schedule = self._raised(schedule, _shortage(logits))
 
-    def _scout(self) -> float:
-        try:
-            self.prepared.growth, margin = scout(self.model, self.ids, self.prepared.store)
-        except OutOfRangeError:
-            return _USUAL_LEAD
-        return margin if math.isfinite(margin) and margin > 0 else _USUAL_LEAD
-
-    def _scheduled(self, margin: float, extra: float) -> Schedule:
-        if self.prepared.growth is None:
+    def _scheduled(self, extra: float) -> Schedule:
+        if self.prepared.outlook is None:
             return (4 + int(extra) // 16,) * (self.model.config.blocks + 1)
-        return schedule_for(self.prepared.growth, margin, extra)
+        return self.prepared.outlook.schedule(len(self.ids), extra)
 
-    def _raised(self, before: Schedule, margin: float, shortage: float) -> Schedule:
+    def _raised(self, before: Schedule, shortage: float) -> Schedule:
         """More limbs, somewhere at least: as many as the bits that the last pass was short of ask for."""
-        start = next((e for e in range(0, 400, 4) if self._covers(before, margin, float(e))), 400.0)
+        start = next((e for e in range(0, 400, 4) if self._covers(before, float(e))), 400.0)
         for extra in range(int(start + shortage), 400, 4):
-            wanted = self._scheduled(margin, float(extra))
+            wanted = self._scheduled(float(extra))
             after = tuple(max(a, min(b, self.cap)) for a, b in zip(before, wanted, strict=True))
             if after != before:
                 return after
         return (self.cap,) * len(before)
 
-    def _covers(self, schedule: Schedule, margin: float, extra: float) -> bool:
+    def _covers(self, schedule: Schedule, extra: float) -> bool:
         """Is more wanted with so many bits to spare than the schedule has?"""
-        return any(b > a for a, b in zip(schedule, self._scheduled(margin, extra), strict=True))
+        return any(b > a for a, b in zip(schedule, self._scheduled(extra), strict=True))
 
     def _pass(self, schedule: Schedule, cache: Cache | None) -> tuple[Any, str | None]:
         """The logits of the last position, or why there are none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,53 +19,89 @@ _SMALL = 2.0**-26  # the radius that the scout starts every block with: beyond t
 _LIMB_NOISE = 11.0  # bits: what rounding in limbs amounts to, as a radius of the stream: in ulps times the size of the stream
 _FLOAT_NOISE = -35.5  # the same of floats
 _SPARE = 3.0  # bits by which the radius should stay below the lead: one for two radii, the rest for several blocks at once
-
 _WIDEST = -2.0  # bits of a lead that is made use of: radii any larger no longer grow in proportion
+_PROBE = 128  # tokens that the scout reads
+_GOLDEN = 0.6180339887  # multiples of it are spread evenly, however many
+_LEAD = 1 / 4  # of the median lead: with `_SPARE`, a schedule is too short for one prompt in twenty or so
 
 
 @dataclass(frozen=True)
 class Growth:
-    """In bits: by how much each block, then the head, multiplies a radius; and the size of the stream before each."""
+    """For up to `length` tokens, in bits: what each block, then the head, multiplies a radius by, and the size of the stream there."""
 
+    length: int
     blocks: tuple[float, ...]
     sizes: tuple[float, ...]
 
 
-def scout(model: Model, ids: list[int], store: Store) -> tuple[Growth, float]:
-    """A pass in floats whose radius is made small again before every block: its growth, and the lead of the largest logit."""
-    growth, sizes = [], []
+@dataclass(frozen=True)
+class Outlook:
+    """What is to be expected of a model: growth by the number of tokens, and the lead of the largest logit, in bits."""
+
+    growths: tuple[Growth, ...]
+    lead: float
+
+    def schedule(self, length: int, extra: float = 0.0) -> Schedule:
+        """The fewest limbs that should do for a prompt: for all blocks, then for the head; with `extra` bits to spare."""
+        growth = next((each for each in self.growths if each.length >= length), self.growths[-1])
+        target = min(self.lead, _WIDEST) - _SPARE - extra
+        result: list[int] = []
+        ahead, floats = 0.0, True
+        for block, size in zip(reversed(growth.blocks), reversed(growth.sizes), strict=True):
+            ahead += block
+            floats = floats and ahead + size + _FLOAT_NOISE <= target
+            limbs = math.ceil((ahead + size + _LIMB_NOISE - target) / 21) + 1
+            result.append(FLOAT if floats else max(FEWEST, limbs, *result))
+        return tuple(reversed(result))
+
+
+def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda step: None) -> Outlook:
+    """A pass in floats over tokens from all over the vocabulary, whose radius is made small again before every block.
+
+    Growth is a matter of the weights, and hardly of what is read; but it rises with the number of tokens.
+    """
+    size, length = len(model.config.vocabulary), min(_PROBE, model.config.length or _PROBE)
+    lengths = [2**n for n in range(length.bit_length()) if 2**n < length] + [length]
+    blocks: list[list[float]] = []  # [block][length]
+    sizes: list[list[float]] = []
+    before = np.full(length, _SMALL)
+    first = "embed" if model.config.positions == "none" else "blocks.0.resid_pre"
 
     def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-        if not name.endswith(("resid_pre", "resid_post")) or (name.endswith("resid_pre") and name != "blocks.0.resid_pre"):
+        nonlocal before
+        progress(name)
+        if name != first and not name.endswith("resid_post"):
             return value
-        most = float(np.max(value.radius))
         if name.endswith("resid_post"):
-            growth.append(_bits(most / _SMALL))
-        near = value.midpoint()
-        sizes.append(_bits(float(np.sqrt(np.square(near).mean(axis=-1)).max())))
-        known = name.endswith("resid_post") and 0 < most < math.inf
-        radius = value.radius * (_SMALL / most) if known else np.full(value.radius.shape, _SMALL)
-        return Ball(value.mid, value.n, np.maximum(radius, _SMALL * 2.0**-10))
+            blocks.append(_bits_up_to(lengths, value.radius / _most(before)))
+            most = float(np.max(value.radius))
+            before = value.radius * (_SMALL / most) if 0 < most < math.inf else np.full(length, _SMALL)
+            before = np.maximum(before, _SMALL * 2.0**-10)
+        sizes.append(_bits_up_to(lengths, np.sqrt(np.square(value.midpoint()).mean(axis=-1))))
+        return Ball(value.mid, value.n, before)
 
-    logits = forward(model, ids, CertifiedArithmetic(store, (FLOAT,), last_only=True), note)
-    growth.append(_bits(float(np.max(logits.spread()[-1])) / _SMALL))
-    top = np.sort(logits.midpoint()[-1])[-2:]
-    return Growth(tuple(growth), (*sizes, 0.0)[: len(growth)]), float(top[-1] - top[0])
+    ids = [int(n * _GOLDEN * size) % size for n in range(length)]
+    logits = forward(model, ids, CertifiedArithmetic(store, (FLOAT,)), note)
+    blocks.append(_bits_up_to(lengths, logits.spread().max(axis=-1) / _most(before)))
+    growths = zip(lengths, zip(*blocks, strict=True), zip(*sizes, strict=True), strict=True)
+    return Outlook(tuple(Growth(*growth) for growth in growths), _usual_lead(logits.midpoint()))
+
+
+def _most(radii: Any) -> Any:
+    return np.maximum.accumulate(radii)
+
+
+def _bits_up_to(lengths: list[int], values: Any) -> list[float]:
+    """The logarithm of the largest of so many values."""
+    return [_bits(float(values[:length].max())) for length in lengths]
+
+
+def _usual_lead(logits: Any) -> float:
+    if logits.shape[-1] < 2:
+        return _WIDEST
+    highest = np.partition(logits, -2, axis=-1)[:, -2:]
+    return _bits(float(np.median(highest[:, 1] - highest[:, 0])) * _LEAD)
 
 
 def _bits(x: float) -> float:
     return min(200.0, max(-200.0, math.log2(x))) if x > 0 else -200.0 if x == 0 else 200.0
-
-
-def schedule_for(growth: Growth, margin: float, extra: float = 0.0) -> Schedule:
-    """The fewest limbs that should do: for all blocks, then for the head."""
-    blocks = len(growth.blocks) - 1
-    target = min(_bits(margin), _WIDEST) - _SPARE - extra
-    result: list[int] = []
-    ahead, floats = 0.0, True
-    for n in range(blocks, -1, -1):
-        ahead += growth.blocks[n]
-        floats = floats and ahead + growth.sizes[n] + _FLOAT_NOISE <= target
-        limbs = math.ceil((ahead + growth.sizes[n] + _LIMB_NOISE - target) / 21) + 1
-        result.append(FLOAT if floats else max(FEWEST, limbs, *result))
-    return tuple(reversed(result))

@@ -1,9 +1,10 @@
 """The one-off preparation of a model, kept in the user's cache folder.
 
-What is kept are the verified norms: seconds of work for a few kilobytes. Slices are not: cutting the weights anew takes less time
-than reading sixteen bytes for each of them from a disk. A file is named after the hash of the model and the version of this
-program, is written whole, and carries a checksum; one that is not exactly as it was written is computed again. Two runs at once
-each write the same file, and a run that is killed leaves at most a temporary one behind, which a later run removes.
+What is kept are the verified norms and the outlook of the scout: seconds of work for a few kilobytes. Slices are not: cutting the
+weights anew takes less time than reading sixteen bytes for each of them from a disk. A file is named after the hash of the model
+and the version of this program, is written whole, and carries a checksum; one that is not exactly as it was written is computed
+again. Two runs at once each write the same file, and a run that is killed leaves at most a temporary one behind, which a later run
+removes.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exactformer.certified.limbs import OutOfRangeError
+from exactformer.certified.scheduling import Growth, Outlook
 from exactformer.checkpoints.documents import parse
 from exactformer.checkpoints.errors import CheckpointError
 from exactformer.files import cache_folder, write_whole
@@ -27,14 +28,14 @@ from exactformer.model import Model
 if TYPE_CHECKING:
     from exactformer.certified import Prepared
 
-FORMAT = "exactformer preparation 1"
+FORMAT = "exactformer preparation 2"
 _LARGEST = 1 << 20  # bytes
 _ABANDONED = 3600.0  # seconds after which a temporary file has no writer any more
 
 
 @contextlib.contextmanager
 def prepared(model: Model, digest: str, folder: Path | None = None) -> Iterator[Prepared]:
-    """A model prepared with the norms that are kept; what is computed besides is kept at the end, also of an interrupted run.
+    """A model prepared with what is kept; what is computed besides is kept at the end, also of an interrupted run.
 
     >>> import tempfile
     >>> from exactformer.certified.model_hash import model_hash
@@ -43,29 +44,23 @@ def prepared(model: Model, digest: str, folder: Path | None = None) -> Iterator[
     >>> with prepared(model, model_hash(model), folder=folder) as first:
     ...     first.prepare()
     >>> with prepared(model, model_hash(model), folder=folder) as second:
-    ...     second.norms == first.norms != {}
-    True
+    ...     second.norms == first.norms != {}, second.outlook == first.outlook
+    (True, True)
     """
     from exactformer.certified import Prepared
 
     path = place(digest, folder)
-    kept = None if path is None else read(path, digest)
-    result = Prepared(model, norms=dict(kept or {}))
+    norms, outlook = kept = (None if path is None else read(path, digest)) or ({}, None)
+    result = Prepared(model, dict(norms), outlook)
     try:
         yield result
     finally:
-        if path is not None and result.norms and result.norms != kept:
-            write(path, digest, result.norms)
-
-
-def prepare(ready: Prepared, progress: Callable[[str], None] = lambda step: None) -> None:
-    """Compute the norms that are not there yet. A model that cannot be computed with at all is left for its pass to tell."""
-    with contextlib.suppress(OutOfRangeError):
-        ready.prepare(progress)
+        if path is not None and (result.norms, result.outlook) != kept:
+            write(path, digest, result.norms, result.outlook)
 
 
 def place(digest: str, folder: Path | None = None) -> Path | None:
-    """Where the norms of a model are kept; None where there is no folder to keep them in."""
+    """Where the preparation of a model is kept; None where there is no folder to keep it in."""
     try:
         folder = cache_folder("certified") if folder is None else folder
     except OSError:
@@ -75,9 +70,10 @@ def place(digest: str, folder: Path | None = None) -> Path | None:
     return folder / f"{digest}-{__version__}.json"
 
 
-def write(path: Path, digest: str, norms: dict[str, float]) -> None:
-    """Keep norms. Where they cannot be kept, they are computed again next time: that is no error."""
-    said = {"format": FORMAT, "model": digest, "norms": {name: norm.hex() for name, norm in sorted(norms.items())}}
+def write(path: Path, digest: str, norms: dict[str, float], outlook: Outlook | None = None) -> None:
+    """Keep norms and the outlook. Where they cannot be kept, they are computed again next time: that is no error."""
+    hexes = {name: norm.hex() for name, norm in sorted(norms.items())}
+    said = {"format": FORMAT, "model": digest, "norms": hexes, "outlook": _said(outlook)}
     with contextlib.suppress(OSError):
         write_whole(path, json.dumps(said | {"sha256": _checksum(said)}, indent=1) + "\n", 0o600)
         for left in path.parent.glob(f".{path.name}.*"):
@@ -85,17 +81,42 @@ def write(path: Path, digest: str, norms: dict[str, float]) -> None:
                 left.unlink(missing_ok=True)
 
 
-def read(path: Path, digest: str) -> dict[str, float] | None:
-    """The norms in a file that is ours and undamaged; else None."""
+def read(path: Path, digest: str) -> tuple[dict[str, float], Outlook | None] | None:
+    """The norms and the outlook in a file that is ours and undamaged; else None."""
     try:
         said = parse(_content(path), path)
-        norms = said["norms"]
-        if said != {"format": FORMAT, "model": digest, "norms": norms, "sha256": _checksum(said)}:
+        norms, expected = said["norms"], said["outlook"]
+        if said != {"format": FORMAT, "model": digest, "norms": norms, "outlook": expected, "sha256": _checksum(said)}:
             return None
-        result = {name: float.fromhex(norm) for name, norm in norms.items()}
+        found = {name: float.fromhex(norm) for name, norm in norms.items()}
+        outlook = None if expected is None else _outlook(expected)
     except (OSError, CheckpointError, KeyError, AttributeError, TypeError, ValueError, OverflowError):
         return None
-    return result if all(math.isfinite(norm) and norm >= 0 for norm in result.values()) else None
+    return (found, outlook) if all(math.isfinite(norm) and norm >= 0 for norm in found.values()) else None
+
+
+def _said(outlook: Outlook | None) -> dict[str, Any] | None:
+    if outlook is None:
+        return None
+    growths = [
+        {"length": each.length, "blocks": [x.hex() for x in each.blocks], "sizes": [x.hex() for x in each.sizes]}
+        for each in outlook.growths
+    ]
+    return {"growths": growths, "lead": outlook.lead.hex()}
+
+
+def _outlook(said: dict[str, Any]) -> Outlook:
+    return Outlook(
+        tuple(Growth(each["length"], _numbers(each["blocks"]), _numbers(each["sizes"])) for each in said["growths"]),
+        *_numbers([said["lead"]]),
+    )
+
+
+def _numbers(hexes: list[str]) -> tuple[float, ...]:
+    found = tuple(map(float.fromhex, hexes))
+    if not all(map(math.isfinite, found)):
+        raise ValueError("not a finite number")
+    return found
 
 
 def _content(path: Path) -> bytes:

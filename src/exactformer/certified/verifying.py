@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from exactformer.certified.certificate import Certificate, Claim, versions
 from exactformer.certified.decimal_ends import proved_digits
 from exactformer.certified.model_hash import model_hash
-from exactformer.certified.storage import prepare
 from exactformer.model import InputError, Model
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def verify(
         return Verdict((problem,))
     if prepared is None:
         prepared = Prepared(model)
-        prepare(prepared, progress)
+        prepared.prepare(progress)
     prefix = list(certificate.ids)
     changed: list[Problem] = []
     for n, claim in enumerate(certificate.tokens):

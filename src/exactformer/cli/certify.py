@@ -119,7 +119,7 @@ class _Run:
         from exactformer.certified.audit import check_size
         from exactformer.certified.memory import check_memory
         from exactformer.certified.model_hash import model_hash
-        from exactformer.certified.storage import prepare, prepared
+        from exactformer.certified.storage import prepared
         from exactformer.render import certificates
 
         check_memory(self.model, self.title, len(self.ids), self.cap, self.tokens, bool(self.kinds))
@@ -129,7 +129,7 @@ class _Run:
         with Progress() as progress:
             self.digest = model_hash(self.model, progress)
             with prepared(self.model, self.digest) as ready:
-                prepare(ready, progress)
+                ready.prepare(progress)
                 if self.streams:
                     progress.clear()
                     click.echo(certificates.heading(self.title, self.ids, self.name), nl=False)
