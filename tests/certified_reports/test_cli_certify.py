@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from certify_tools import PROGRAM, run, write_model
 
-from exactformer.certified import OutOfRangeError, Prepared
+from exactformer.certified import OutOfRangeError
 from exactformer.certified.certificate import Certificate
 from exactformer.checkpoints import open_checkpoint
 from exactformer.decoding import generate as continued

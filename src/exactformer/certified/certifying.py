@@ -21,6 +21,7 @@ from exactformer.model.cache import Cache
 from exactformer.model.forward import InputError, Model, forward
 
 CAP = 14  # limbs
+MOST_DIGITS = 80  # no more fit into the limbs there are
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,10 @@ class Entry:
     token: int
     low: Fraction
     high: Fraction
+
+    @property
+    def width(self) -> Fraction:
+        return self.high - self.low
 
 
 @dataclass(frozen=True)
@@ -94,16 +99,21 @@ def certify(
     prepared: Prepared | None = None,
     top: int = 5,
     cap: int = CAP,
+    digits: int = 0,
     schedule: Schedule | None = None,
     cache: Cache | None = None,
 ) -> Certified:
     """The token that follows `ids`, proved to be the argmax of the exact network, or undecided with `cap` limbs.
+
+    With `digits`, the `top` logits are known to so many decimals as well, or it is undecided.
 
     >>> from exactformer.worksheets import load
     >>> model = load("capstone").model
     >>> result = certify(model, model.ids(("a", "b")))
     >>> result.token, result.margin[0] > 0
     (0, True)
+    >>> float(certify(model, model.ids(("a", "b")), digits=30).top[0].width) < 1e-30
+    True
     """
     if model.config.unembedding == "none":
         raise InputError("the model has no logits: there is no token to decide")
@@ -114,18 +124,27 @@ def certify(
         raise InputError(f"position {len(ids)}: the cache holds {cache.length} positions, the input {len(ids)} tokens: none is new")
     if not 4 <= cap <= MOST:
         raise ValueError(f"a cap of {cap} limbs: from 4 to {MOST}")
+    if not 0 <= digits <= MOST_DIGITS:
+        raise ValueError(f"{digits} digits: up to {MOST_DIGITS}")
     prepared = Prepared(model) if prepared is None else prepared
-    return _Question(prepared, list(ids), top, cap).answer(schedule, cache)
+    return _Question(prepared, list(ids), top, cap, digits).answer(schedule, cache)
 
 
 def generate(
-    model: Model, ids: Sequence[int], tokens: int, *, prepared: Prepared | None = None, top: int = 5, cap: int = CAP
+    model: Model,
+    ids: Sequence[int],
+    tokens: int,
+    *,
+    prepared: Prepared | None = None,
+    top: int = 5,
+    cap: int = CAP,
+    digits: int = 0,
 ) -> Iterator[Certified]:
     """Token after token, each proved, with keys and values kept; ends early after one that is undecided."""
     prepared = Prepared(model) if prepared is None else prepared
     cache, prefix, schedule = Cache() if model.config.keeps_past else None, list(ids), None
     for _ in range(tokens):
-        result = certify(model, prefix, prepared=prepared, top=top, cap=cap, schedule=schedule, cache=cache)
+        result = certify(model, prefix, prepared=prepared, top=top, cap=cap, digits=digits, schedule=schedule, cache=cache)
         yield result
         if result.token is None:
             return
@@ -136,8 +155,9 @@ def generate(
 class _Question:
     """One prompt, and passes over it with more limbs each time until the largest logit is proved."""
 
-    def __init__(self, prepared: Prepared, ids: list[int], top: int, cap: int) -> None:
+    def __init__(self, prepared: Prepared, ids: list[int], top: int, cap: int, digits: int) -> None:
         self.prepared, self.model, self.ids, self.top, self.cap = prepared, prepared.model, ids, top, cap
+        self.widest = Fraction(1, 10**digits) if digits else None  # of a logit
         self.layers: list[LayerReport] = []
 
     def answer(self, schedule: Schedule | None, cache: Cache | None) -> Certified:
@@ -157,12 +177,13 @@ class _Question:
                 return self._undecided(logits, schedule, attempts, result)
             if cache is not None:
                 _emptied(cache)
-            schedule = self._raised(schedule, _shortage(logits))
+            schedule = self._raised(schedule, self._shortage(logits))
 
     def _scheduled(self, extra: float) -> Schedule:
         if self.prepared.outlook is None:
             return (4 + int(extra) // 16,) * (self.model.config.blocks + 1)
-        return self.prepared.outlook.schedule(len(self.ids), extra)
+        lead = self.prepared.outlook.lead if self.widest is None else min(self.prepared.outlook.lead, math.log2(self.widest) + 1)
+        return self.prepared.outlook.schedule(len(self.ids), lead - extra)
 
     def _raised(self, before: Schedule, shortage: float) -> Schedule:
         """More limbs, somewhere at least: as many as the bits that the last pass was short of ask for."""
@@ -177,6 +198,16 @@ class _Question:
     def _covers(self, schedule: Schedule, extra: float) -> bool:
         """Is more wanted with so many bits to spare than the schedule has?"""
         return any(b > a for a, b in zip(schedule, self._scheduled(extra), strict=True))
+
+    def _shortage(self, logits: Ball | None) -> float:
+        """The bits by which the radius of the logits is too large for their lead or digits, as far as that can be seen."""
+        if logits is None or not finite(logits, len(logits) - 1) or logits.shape[-1] < 2:
+            return 0.0
+        low, high = np.sort(logits.midpoint()[-1])[-2:]
+        wide, lead = float(logits.spread()[-1].max()), max(float(high - low), 2.0**-60)
+        if self.widest is not None:
+            lead = min(lead, float(self.widest))
+        return min(100.0, max(0.0, math.log2(2 * wide / lead))) + 2
 
     def _pass(self, schedule: Schedule, cache: Cache | None) -> tuple[Any, str | None]:
         """The logits of the last position, or why there are none."""
@@ -205,6 +236,8 @@ class _Question:
         ties = [i for i in others if self._same_logit(winner, i)]
         if len(ties) < len(others):
             return f"undecided: {len(others)} more logits may be as large as the largest"
+        if self.widest is not None and max(entry.width for entry in self._top(logits, row)) > self.widest:
+            return f"undecided: a logit is not known to {-math.log10(self.widest):.0f} decimals"
         first, *rest = sorted([winner, *ties])
         runner_up, margin = (None, None) if logits.shape[-1] == 1 else margin_of(logits, row, winner)
         if ties:
@@ -230,15 +263,6 @@ class _Question:
         row = -1 if logits is None else len(logits) - 1
         entries = self._top(logits, row) if logits is not None and finite(logits, row) else ()
         return Certified(tuple(self.ids), None, (), None, None, entries, schedule, tuple(self.layers), attempts, why)
-
-
-def _shortage(logits: Ball | None) -> float:
-    """The bits by which the radius of the logits is too large for their lead, as far as that can be seen."""
-    if logits is None or not finite(logits, len(logits) - 1) or logits.shape[-1] < 2:
-        return 0.0
-    low, high = np.sort(logits.midpoint()[-1])[-2:]
-    wide = float(logits.spread()[-1].max())
-    return min(100.0, max(0.0, math.log2(2 * wide / max(float(high - low), 2.0**-60)))) + 2
 
 
 def _emptied(cache: Cache) -> None:

@@ -27,7 +27,7 @@ _LEAD = 1 / 4  # of the median lead: with `_SPARE`, a schedule is too short for 
 
 @dataclass(frozen=True)
 class Growth:
-    """For up to `length` tokens, in bits: what each block, then the head, multiplies a radius by, and the size of the stream there."""
+    """For up to `length` tokens, in bits: what each block, then the head, multiplies a radius by; and the stream's size there."""
 
     length: int
     blocks: tuple[float, ...]
@@ -41,10 +41,10 @@ class Outlook:
     growths: tuple[Growth, ...]
     lead: float
 
-    def schedule(self, length: int, extra: float = 0.0) -> Schedule:
-        """The fewest limbs that should do for a prompt: for all blocks, then for the head; with `extra` bits to spare."""
+    def schedule(self, length: int, lead: float) -> Schedule:
+        """The fewest limbs that should do for a prompt and a lead of so many bits: for all blocks, then for the head."""
         growth = next((each for each in self.growths if each.length >= length), self.growths[-1])
-        target = min(self.lead, _WIDEST) - _SPARE - extra
+        target = lead - _SPARE
         result: list[int] = []
         ahead, floats = 0.0, True
         for block, size in zip(reversed(growth.blocks), reversed(growth.sizes), strict=True):
@@ -100,7 +100,7 @@ def _usual_lead(logits: Any) -> float:
     if logits.shape[-1] < 2:
         return _WIDEST
     highest = np.partition(logits, -2, axis=-1)[:, -2:]
-    return _bits(float(np.median(highest[:, 1] - highest[:, 0])) * _LEAD)
+    return min(_WIDEST, _bits(float(np.median(highest[:, 1] - highest[:, 0])) * _LEAD))
 
 
 def _bits(x: float) -> float:

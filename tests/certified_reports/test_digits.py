@@ -1,0 +1,52 @@
+"""Logits to as many decimals as asked for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from certify_tools import small_model
+
+from exactformer.certified import Prepared, certify, generate
+from exactformer.model import Model, forward
+from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.numbers.enclosure import ball_bounds
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return Prepared(small_model(tmp_path_factory.mktemp("model") / "m"))
+
+
+def _logits(model: Model, ids: list[int]) -> list[tuple[Fraction, Fraction]]:
+    def note(name: str, op: str, value: Any, *reads: str, remarks: object = ()) -> Any:
+        return value
+
+    return [tuple(map(Fraction, ball_bounds(ball, 100))) for ball in forward(model, ids, ArbArithmetic(600), note)[-1]]
+
+
+@pytest.mark.parametrize("digits", [1, 12, 30, 50])
+def test_the_largest_logits_have_the_digits_asked_for(prepared: Prepared, digits: int) -> None:
+    ids = [3, 4, 5]
+    found = certify(prepared.model, ids, prepared=prepared, top=4, digits=digits)
+    true = _logits(prepared.model, ids)
+    assert len(found.top) == 4
+    for entry in found.top:
+        assert entry.width <= Fraction(1, 10**digits)
+        low, high = true[entry.token]
+        assert entry.low <= low <= high <= entry.high
+
+
+def test_more_digits_than_the_cap_allows_are_undecided(prepared: Prepared) -> None:
+    found = certify(prepared.model, [3, 4, 5], prepared=prepared, cap=5, digits=30)
+    assert found.token is None
+    assert "30 decimals" in found.why
+    with pytest.raises(ValueError, match="digits"):
+        certify(prepared.model, [3], prepared=prepared, digits=81)
+
+
+def test_generated_tokens_have_them_too(prepared: Prepared) -> None:
+    for found in generate(prepared.model, [3, 4], 3, prepared=prepared, digits=25):
+        assert found.proved
+        assert max(entry.width for entry in found.top) <= Fraction(1, 10**25)
