@@ -16,7 +16,7 @@ from unittest.mock import patch
 import pytest
 
 from exactformer.cli import main
-from exactformer.cli.generate import printable
+from exactformer.cli.common import printable
 
 UNIFORM = """
 title = "Three tokens, all alike"

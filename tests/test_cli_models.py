@@ -48,6 +48,8 @@ def test_a_prompt_is_cut_by_gpt2s_tokenizer_where_the_vocabulary_is_its_own(tmp_
         (["prove", "{}", "--length", "3", "--rule", "sorted", "--arithmetic", "float64"], "'float64' is not one of"),
         (["prove", "{}", "--length", "4", "--rule", "sorted"], "7 positions are needed, the model has 5"),
         (["trace", "{}/model.safetensors.gone"], "there is no such file"),
+        (["trace", "{}/config.json"], "config.json: is JSON, not a worksheet; of a model give the folder: "),
+        (["generate", "{}", "--tokens", "0", "--arithmetic", "certified"], "exactformer certify proves tokens with it"),
     ],
 )
 def test_bad_input_is_one_line(folder: Path, args: list[str], problem: str) -> None:
@@ -57,12 +59,14 @@ def test_bad_input_is_one_line(folder: Path, args: list[str], problem: str) -> N
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_weight_that_is_no_number_is_named_before_exact_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["trace"], ["trace", "--arithmetic", "float64"], ["generate", "--arithmetic", "float64"]])
+def test_a_weight_that_is_no_number_is_named_before_any_work(tmp_path: Path, command: list[str]) -> None:
     tensors = small_tensors()
     tensors["h.1.ln_1.weight"][2] = float("nan")
     folder = write_folder(tmp_path / "nan", tensors=tensors)
-    done = run("trace", str(folder), "--tokens", "0 1")
-    assert done.returncode == 2
+    done = run(*command, str(folder), "--tokens", "0 1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
     assert "blocks.1.ln1.w: has an entry that is infinite or not a number" in done.stderr
 
 
@@ -79,4 +83,5 @@ def test_a_random_model_does_not_sort(folder: Path) -> None:
     done = run("prove", str(folder), "--length", "2", "--rule", "sorted")
     assert done.returncode == 1
     assert "REFUTED" in done.stdout
-    assert "The trace of" in done.stdout
+    assert "the last position looks at:" in done.stdout
+    assert "--arithmetic arb --tokens" in done.stdout.splitlines()[-1]

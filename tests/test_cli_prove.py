@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,12 +57,28 @@ def test_proved_is_status_0_and_leaves_nothing_behind(prove: Run, tmp_path: Path
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_refuted_is_status_1_with_a_counterexample_and_its_trace(prove: Run) -> None:
+def test_refuted_is_status_1_with_a_counterexample_and_the_command_that_traces_it(run: Run, prove: Run) -> None:
     done = prove("induction", "--length", "2", "--set", DAMAGE)
     assert (done.returncode, done.stderr) == (1, "")
     assert "REFUTED: 16 sequences proved, 4 sequences refuted, 0 sequences undecided" in done.stdout
     assert "  refuted: after a ! it says ! (tied with a, b, c), where a is demanded" in done.stdout
-    assert done.stdout.rstrip().endswith("a !  →  ! !")
+    *_, title, header, first, second, _, command = done.stdout.splitlines()
+    assert title == "After a ! the last position looks at:"
+    assert [line.split() for line in (header, first, second)] == [
+        ["a", "!"], ["blocks.0,", "head", "0", "1", "0"], ["blocks.1,", "head", "0", "1", "0"],
+    ]  # fmt: skip
+    assert command == f"Its trace: exactformer trace induction --set '{DAMAGE}' --tokens 'a !'"
+    traced = run(*shlex.split(command)[3:])
+    assert (traced.returncode, traced.stderr) == (0, "")
+    assert traced.stdout.rstrip().endswith("a !  →  ! !")
+
+
+def test_the_command_of_a_counterexample_has_the_options_that_the_proof_had(run: Run, prove: Run, tmp_path: Path) -> None:
+    sheet = tmp_path / "a short one.toml"
+    sheet.write_text(example_text("induction").replace("length = 6", "length = 2").replace("! a b a c b", "a b"))
+    command = prove(str(sheet), "--length", "4", "--strength", "0", "--mask", "causal").stdout.splitlines()[-1]
+    assert command.endswith("--mask causal --strength 0 --length 4 --tokens '! ! a a'")
+    assert run(*shlex.split(command)[3:]).stdout.rstrip().splitlines()[-1].startswith("! ! a a  →  ")
 
 
 def test_undecided_is_status_3(prove: Run) -> None:
@@ -111,6 +128,15 @@ def test_longer_than_the_worksheet(prove: Run, tmp_path: Path) -> None:
             ["prove", "induction", "--length", "2", "--strength", "search", "--format", "json"],
             "--strength search: does not go with",
         ),
+        (
+            ["prove", "induction", "--length", "2", "--strength", "search", "--rule", "sorted"],
+            "--strength search: does not go with",
+        ),
+        (
+            ["prove", "induction", "--length", "2", "--workers", "1", "--cluster", "tcp://x:1"],
+            "--workers: does not go with --cluster",
+        ),
+        (["prove", "length4", "--length", "2", "--rule", "sorted"], "length4: the model has no logits"),
         (["prove", "induction", "--length", "2", "--tokens", "a b"], "--tokens: does not go with --length"),
         (["prove", "induction", "--length", "2", "--digits", "3"], "--digits: does not go with --length"),
         (["prove", "induction", "--schedule", "flash", "--strength", "3"], "--strength: does not go with --schedule"),

@@ -70,7 +70,7 @@ def test_circuits_of_every_head_of_every_example(name: str, block: int, head: in
 def test_tables_that_are_too_large_are_refused_before_they_take_memory() -> None:
     vocabulary = tuple(map(str, range(1001)))
     model = random_model(random.Random(0), vocabulary=vocabulary, blocks=1, norm="none", mlp=0, unembedding="own")
-    with pytest.raises(CircuitError, match=r"^a circuit of 1,001 × 1,001 entries; at most 1,000,000 are computed: choose rows$"):
+    with pytest.raises(CircuitError, match=r"^a circuit of 1,001 × 1,001 entries; at most 1,000,000 are computed: choose rows .*$"):
         qk(model, 0, 0)
     with pytest.raises(CircuitError, match="1,001 × 1,001"):
         ov(model, 0, 0)

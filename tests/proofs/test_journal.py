@@ -101,7 +101,7 @@ def test_well_sealed_nonsense_is_refused(tmp_path: Path, whole: bytes, bodies: l
         checksum, line = journals._seal(checksum, body)
         text += line
     path.write_bytes(text)
-    with pytest.raises(JournalError, match=rf"^{path}: line {len(bodies) + 1} is damaged; remove the journal to start again$"):
+    with pytest.raises(JournalError, match=rf"^{path}: line {len(bodies) + 1} is damaged; delete it, or give another --journal$"):
         Journal(path, "theorem", CASES)
 
 
@@ -109,10 +109,11 @@ def test_another_theorem_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     before = written(path)
     with pytest.raises(
-        JournalError, match=rf'^{path}: holds 6 cases of the theorem "theorem", not 6 of "other"; name another journal$'
+        JournalError,
+        match=rf'^{path}: is the journal of another proof: 6 cases, fingerprint "theorem", not 6 cases, "other" .*delete it',
     ):
         Journal(path, "other", CASES)
-    with pytest.raises(JournalError, match=r'journal: holds 6 cases of the theorem "theorem", not 7 of "theorem"; '):
+    with pytest.raises(JournalError, match=r'another proof: 6 cases, fingerprint "theorem", not 7 cases, "theorem" '):
         Journal(path, "theorem", 7)
     assert path.read_bytes() == before
 
@@ -121,7 +122,7 @@ def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "journal"
     written(path)
     monkeypatch.setattr(journals, "_VERSION", 2)
-    with pytest.raises(JournalError, match=rf"^{path}: a journal of version 1, not 2$"):
+    with pytest.raises(JournalError, match=rf"^{path}: is a journal of version 1, not 2; delete it, or give another --journal$"):
         Journal(path, "theorem", CASES)
 
 
@@ -129,7 +130,9 @@ def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes"
     path.write_bytes(content)
-    with pytest.raises(JournalError, match=rf"^{path}: not the journal of a proof, or its first line is damaged$"):
+    with pytest.raises(
+        JournalError, match=rf"^{path}: is not the journal of a proof, or its first line is damaged; give another --journal$"
+    ):
         Journal(path, "theorem", CASES)
     assert path.read_bytes() == content
 
@@ -188,7 +191,7 @@ def test_two_at_once_are_refused_and_a_killed_one_leaves_no_lock(tmp_path: Path)
     with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
-        with pytest.raises(JournalError, match=rf"^{path}: in use by another run; wait for it or name another journal$"):
+        with pytest.raises(JournalError, match=rf"^{path}: in use by another run; wait for it, or give another --journal$"):
             Journal(path, "theorem", CASES)
         holder.kill()
         holder.wait()

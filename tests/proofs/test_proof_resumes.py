@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,8 +71,9 @@ def test_killed_in_the_middle_and_resumed(tmp_path: Path, undisturbed: str) -> N
     assert len(set(kept)) == len(kept)
 
     with start(tmp_path, "--journal", str(journal), "--format", "json") as process:
-        report, _ = process.communicate(timeout=60)
+        report, errors = process.communicate(timeout=60)
     assert process.returncode == 0
+    assert errors.startswith(f"exactformer: resuming: {len(kept)} of {CASES} cases are in {journal}\n")
     assert settled(report) == settled(undisturbed)
     assert journal.read_bytes().startswith(before), "finished cases were touched"
     assert sorted(finished(journal)) == list(range(CASES)), "cases were lost, or computed again"
@@ -106,6 +108,36 @@ def test_interrupted_and_resumed_from_the_cache(tmp_path: Path, undisturbed: str
     assert f"{settled(undisturbed)['cases']} cases computed, which stand for 5,460" in (tmp_path / "report").read_text()
 
 
+def test_a_search_for_the_smallest_strength_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    command = [*EXACTFORMER, "prove", "induction", "--length", "4", "--strength", "search", "--workers", "1"]
+    folder, environment = tmp_path / "exactformer" / "proofs", {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    undisturbed = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment).stdout
+    assert list(folder.iterdir()) == []
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        until(lambda: any(len(finished(journal)) >= 3 for journal in folder.glob("*.journal.4.1")), process)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "exactformer: interrupted at length 4, strength 1; the same command goes on from there"
+    before = {journal: journal.read_bytes() for journal in folder.iterdir()}
+    assert {journal.suffixes[-2][1:] for journal in before} == {"1", "2", "3", "4"}
+
+    kept = tmp_path / "kept"
+    shutil.copytree(folder, kept)
+    again = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment)
+    assert again.stdout == undisturbed
+    assert list(folder.iterdir()) == []
+
+    # The same with journals that stay: what was finished is not touched, and nothing is computed twice.
+    (name,) = {journal.name.removesuffix("".join(journal.suffixes[-2:])) for journal in before}
+    subprocess.run([*command, "--journal", str(kept / name)], capture_output=True, timeout=120, check=True)
+    for journal, text in before.items():
+        assert (kept / journal.name).read_bytes().startswith(text)
+    (last,) = kept.glob("*.4.1")
+    assert sorted(finished(last)) == list(range(23))
+
+
 def test_a_journal_of_another_theorem_is_refused(tmp_path: Path) -> None:
     journal = tmp_path / "proof.journal"
     small = [*EXACTFORMER, "prove", "induction", "--length", "2", "--workers", "1", "--journal", str(journal)]
@@ -114,6 +146,6 @@ def test_a_journal_of_another_theorem_is_refused(tmp_path: Path) -> None:
     for other in (["--hard"], ["--strength", "99"], ["--arithmetic", "arb"]):
         done = subprocess.run([*small, *other], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 2, other
-        assert done.stderr.startswith(f"exactformer: {journal}: holds 3 cases of the theorem")
+        assert done.stderr.startswith(f"exactformer: {journal}: is the journal of another proof: 3 cases, fingerprint")
         assert done.stderr.count("\n") == 1
     assert journal.read_bytes() == before

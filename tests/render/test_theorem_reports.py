@@ -61,16 +61,17 @@ def test_the_least_lead_is_what_it_says(induction: Worksheet) -> None:
             assert 0 <= (lead - xf.exact(kind.margin)) < xf.exact("1e-8")
 
 
-def test_a_refutation_shows_the_trace_of_its_counterexample(damaged: Worksheet) -> None:
+def test_a_refutation_shows_where_its_counterexample_looks_and_how_to_trace_it(damaged: Worksheet) -> None:
     report = proved(damaged, 3)
-    text = theorems.text(report, damaged)
+    text = theorems.text(report, damaged, ["exactformer", "trace", "my sheet.toml"])
     assert "REFUTED: " in text
     first = report.failures[0]
     assert f"  refuted: after {' '.join(first.tokens)} it says ! (tied with a, b, c), where a is demanded\n" in text
-    assert f"The trace of {' '.join(first.tokens)}:" in text
-    assert text.rstrip().endswith("a !  →  ! !")
+    assert f"After {' '.join(first.tokens)} the last position looks at:\n" in text
+    assert text.endswith("Its trace: exactformer trace 'my sheet.toml' --tokens 'a !'\n")
+    assert text.count("\n") < 40
     assert text.count("  refuted: after ") == len(report.failures) == 10
-    assert "The trace of" not in theorems.text(report)
+    assert "looks at" not in theorems.text(report)
 
 
 def test_the_document_of_a_proof(induction: Worksheet) -> None:

@@ -75,3 +75,17 @@ def test_the_stable_form_is_proved_to_change_nothing() -> None:
     step = run(stable, sheet.tokens)["blocks.0.attn.pattern"]
     assert [text for _, text in step.remarks] == ["proved: the same weights as without the shift"] * 4
     assert (step.values == sheet.trace()["blocks.0.attn.pattern"].values).all()
+
+
+def test_balls_are_the_same_only_where_that_is_proved() -> None:
+    """A ball is not equal to itself: two that overlap may enclose different numbers."""
+    from flint import arb
+
+    from exactformer.trace.compare import _same
+
+    wide = arb(1, 0.1)
+    assert _same(wide, wide) is None
+    assert _same(wide, arb(1.05)) is None
+    assert _same(wide, arb(2)) is False
+    assert _same(arb(2), arb(2)) is True
+    assert _same(arb(2), arb(3)) is False

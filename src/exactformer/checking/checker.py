@@ -58,6 +58,8 @@ def read_source(source: str | os.PathLike[str]) -> str:
     path = Path(name)
     if name in lessons():
         return lesson_text(name)
+    if not name:
+        raise WorksheetError(f"the name of a file is empty (built-in lessons: {', '.join(lessons())})")
     if not path.is_file():
         known = f"there is no such file, nor a built-in lesson of that name ({', '.join(lessons())})"
         raise WorksheetError(f"{name}: {'is a folder or a device, not a file' if path.exists() else known}")

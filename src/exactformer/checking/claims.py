@@ -23,6 +23,7 @@ from exactformer.numbers.arrays import Array
 from exactformer.trace import Trace
 from exactformer.worksheets.reader import Decimal, Table, describe
 
+_FIELDS = {"step", "operation", "name", "value", "values", "index", "head", "row", "target", "upstream"}
 _REFERENCE = re.compile(r"(.+?)\s*\[\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\]")
 
 
@@ -43,6 +44,7 @@ def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) ->
     """
     claims = []
     for n, table in enumerate(worksheet.tables("claims")):
+        table.only(_known(table))
         add_gradients(table, trace, record)
         node = _node(table, record, trace)
         if "operation" in table.raw and "name" in table.raw and not {"value", "values"} & table.raw.keys():
@@ -53,6 +55,13 @@ def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) ->
             node.printed.setdefault(index, printed)
         table.finish()
     return claims
+
+
+def _known(table: Table) -> set[str]:
+    """The fields that a claim may have: a misspelt one is told as such, and not by what goes wrong without it."""
+    asked = table.raw.get("operation")
+    operations = [OPERATIONS[asked]] if isinstance(asked, str) and asked in OPERATIONS else OPERATIONS.values()
+    return _FIELDS.union(*((*each.operands, *each.required, *each.optional) for each in operations))
 
 
 def _node(table: Table, record: Record, trace: Trace | None) -> Node:

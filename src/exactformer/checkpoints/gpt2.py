@@ -20,8 +20,8 @@ def gpt2(given: Settings, tensors: dict[str, Tensor], vocabulary: Sequence[str] 
     """The model. Without a vocabulary, tokens are called "0", "1", …; one that is too short is continued "[5]", "[6]", …"""
     tree = _Tree(given, tensors)
     width, heads = given.n_embd, given.n_head
-    embedding = tree.get("wte.weight", given.vocab_size, width)
-    positions = tree.get("wpe.weight", given.n_positions, width)
+    embedding = tree.get("wte.weight", given.vocab_size, width, fields="vocab_size × n_embd")
+    positions = tree.get("wpe.weight", given.n_positions, width, fields="n_positions × n_embd")
     head = _head(tree, embedding)
     blocks = tuple(_block(tree, f"h.{n}") for n in range(given.n_layer))
     ln_final = tree.norm("ln_f")
@@ -51,12 +51,14 @@ class _Tree:
         self.left = set(self.tensors)
         self.transposed = self._transposed()
 
-    def get(self, name: str, *shape: int) -> Any:
+    def get(self, name: str, *shape: int, fields: str = "") -> Any:
+        """The tensor, whose shape must be what the `fields` of the settings say."""
         if name not in self.tensors:
             raise CheckpointError(self.given.path.parent, f"tensor {shown(name)}", "is missing")
         tensor = self.tensors[name]
         if tensor.shape != shape:
-            raise tensor.error(f"has the shape {_shape(tensor.shape)}, where {self.given.path.name} asks for {_shape(shape)}")
+            said = f" ({fields})" if fields else ""
+            raise tensor.error(f"has the shape {_shape(tensor.shape)}, where {self.given.path.name} asks for {_shape(shape)}{said}")
         self.left.discard(name)
         return tensor.array()
 

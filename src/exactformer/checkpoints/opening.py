@@ -17,6 +17,7 @@ from exactformer.checkpoints.settings import settings
 from exactformer.model import Model
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+ENDINGS = (".safetensors", *_PICKLES)  # of files that hold weights, whether they are read or refused
 
 
 @dataclass(frozen=True)

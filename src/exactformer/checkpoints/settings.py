@@ -17,6 +17,7 @@ _ACTIVATIONS: dict[str, Activation] = {
     "gelu": "gelu",
     "relu": "relu",
 }
+_LARGEST = (1 << 31) - 1
 Head = Literal["tied", "own", "none", "as found"]  # as found: its own where the file has one, else tied
 
 
@@ -92,8 +93,8 @@ class _Fields:
             if default is None:
                 raise self.error(field, "is missing")
             return default
-        if type(value) is not int or not least <= value < 1 << 31:
-            raise self.error(field, f"{shown(value)} is not a whole number of at least {least}")
+        if type(value) is not int or not least <= value <= _LARGEST:
+            raise self.error(field, f"{shown(value)} is not a whole number from {least} to {_LARGEST:,}")
         return value
 
     def flag(self, field: str, default: bool) -> bool:

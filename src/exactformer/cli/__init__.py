@@ -1,17 +1,29 @@
-"""The command line. Exit status: 0 done and proved, 1 a claim is wrong, 2 bad usage or bad input, 3 undecided."""
+"""The command line. Exit status: 0 done and proved, 1 a claim is wrong, 2 bad usage or bad input, 3 undecided, 130 interrupted,
+141 nobody reads the output any more.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import click
 
 from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, serve, trace
-from exactformer.cli.common import BAD_INPUT, DONE, UNDECIDED
+from exactformer.cli.common import BAD_INPUT, INTERRUPTED, UNDECIDED, UNREAD, printable
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:  # the reader has gone: nothing more to say, and neither "proved" nor "refuted" was heard
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(UNREAD)
+
+
+@click.group(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="exactformer")
 @click.pass_context
 def commands(context: click.Context) -> None:
@@ -26,17 +38,15 @@ for module in (trace, grad, generate, certify, prove, circuits, budget, check, e
 
 def main() -> None:
     """Run a command; whatever is wrong with its input becomes one line and status 2."""
-    if sys.stdout is None:  # closed by the shell: nobody reads
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the life of the process
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell: nobody reads
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
     try:
         commands.main(standalone_mode=False)
     except click.exceptions.Abort:
-        fail("interrupted", 130)
+        fail("interrupted", INTERRUPTED)
     except click.ClickException as error:
         fail(" ".join(error.format_message().split()), BAD_INPUT)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing more to say
-        sys.exit(DONE)
     except OSError as error:
         fail(f"{error.filename or 'output'}: {error.strerror}", BAD_INPUT)
     except Exception as error:
@@ -61,5 +71,5 @@ def main() -> None:
 
 
 def fail(problem: str, status: int) -> None:
-    click.echo(f"exactformer: {problem}", err=True)
+    click.echo(f"exactformer: {printable(problem)}", err=True)
     sys.exit(status)

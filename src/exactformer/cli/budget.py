@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from exactformer.cli.common import emit, keep_the_source, output_option
+from exactformer.cli.common import emit, keep_the_source, output_option, refuse
+
+_LONGEST = 10**9
 
 
 @click.command("budget")
@@ -23,8 +25,11 @@ def command(source: str, lengths: str, head_dim: int | None, tile: int, output: 
 
     keep_the_source(source, output)
     wanted = [text.strip() for text in lengths.split(",")]
-    if not all(text.isdecimal() and 0 < int(text) <= 10**9 for text in wanted):
-        raise click.ClickException(f"--lengths: {lengths!r} is not a list of whole numbers such as 4,32,2048")
+    for text in wanted:
+        refuse(
+            not (text.isascii() and text.isdigit()), f"--lengths: {text[:40]!r} is not a whole number; give some such as 4,32,2048"
+        )
+        refuse(len(text) > 10 or not 1 <= int(text) <= _LONGEST, f"--lengths: {text[:40]} is not between 1 and {_LONGEST:,}")
     worksheet = load(source)
     found = budgets(worksheet.model, tuple(sorted({int(text) for text in wanted})), tile, head_dim)
     emit(rendering.render(worksheet.title, found, resized(worksheet.model.config, head_dim), tile), output)

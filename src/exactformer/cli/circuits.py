@@ -22,6 +22,7 @@ def command(source: str, head: str | None, decimals: int | None, changes: tuple[
 
     keep_the_source(source, output)
     worksheet = opened(source, changes)
+    worksheet.checked()
     config = worksheet.model.config
     heads = [(n, h) for n in range(config.blocks) for h in range(config.heads)]
     wanted = [(n, h) for n, h in heads if head in (None, f"{n}.{h}")]

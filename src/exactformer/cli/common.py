@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +19,9 @@ from exactformer.files import write_whole
 
 FORMATS = ("text", "markdown", "latex", "json", "html")
 ARITHMETICS = ("exact", "arb", "certified", "float64", "float32")
-DONE, REFUTED, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
+DONE, REFUTED, BAD_INPUT, UNDECIDED, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
 _MOST_DIGITS = 1000
+_PATIENCE, _PAUSE = 2.0, 10.0  # seconds before the first sign of life, and between two
 
 
 def tokens_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,6 +94,18 @@ def opened(
     return replace(worksheet, model=with_weights(worksheet.model, changes)) if changes else worksheet
 
 
+def printable(text: str) -> str:
+    """Text that a terminal takes for nothing else: what a model says may hold its commands.
+
+    >>> printable("a\\nb\\x1b[2J")
+    'a\\nb\\\\x1b[2J'
+    """
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
 def refuse(wrong: bool, problem: str) -> None:
     """An option that would have no effect is refused: silence would mislead."""
     if wrong:
@@ -113,6 +129,26 @@ def keep_the_source(source: str, output: Path | None) -> None:
         raise click.ClickException(f"{output}: is the worksheet itself; write to another file")
 
 
+@contextmanager
+def signs_of_life(what: str) -> Iterator[None]:
+    """A line now and then while `what` goes on, for work that cannot tell how far it is."""
+    ended, start = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        pause = _PATIENCE
+        while not ended.wait(pause):
+            click.echo(f"exactformer: {time.monotonic() - start:.0f} s, {what}", err=True)
+            pause = _PAUSE
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+
+
 def width(to_terminal: bool) -> int:
     return max(80, os.get_terminal_size().columns) if to_terminal and sys.stdout.isatty() else 120
 
@@ -127,10 +163,15 @@ def emit(text: str, output: Path | None) -> None:
         return
     if output.is_dir() or not output.parent.is_dir():
         raise click.ClickException(f"{output}: {'is a folder' if output.is_dir() else 'there is no such folder to write to'}")
-    if output.exists() and not output.is_file():  # a pipe or a device is written to, not replaced
-        with output.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-        return
-    umask = os.umask(0)
-    os.umask(umask)
-    write_whole(output, text, 0o666 & ~umask)
+    try:
+        if output.exists() and not output.is_file():  # a pipe or a device is written to, not replaced
+            with output.open("w", encoding="utf-8") as stream:
+                stream.write(text)
+            return
+        umask = os.umask(0)
+        os.umask(umask)
+        write_whole(output, text, 0o666 & ~umask)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from None

@@ -12,6 +12,7 @@ import click
 
 from exactformer.cli.common import (
     DONE,
+    INTERRUPTED,
     UNDECIDED,
     arithmetic_option,
     digits_of_named_numbers,
@@ -20,6 +21,7 @@ from exactformer.cli.common import (
     keep_the_source,
     opened,
     output_option,
+    printable,
     refuse,
     tokens_option,
 )
@@ -27,8 +29,6 @@ from exactformer.progress import Progress
 
 if TYPE_CHECKING:
     from exactformer.decoding import Chosen, Strategy
-
-_INTERRUPTED = 130
 
 
 @click.command("generate")
@@ -56,14 +56,13 @@ def command(
     keep_the_source(source, output)
     digits_of_named_numbers(arithmetic)
     refuse(prompt is not None and tokens is not None, "--prompt: does not go with --tokens")
+    refuse(arithmetic == "certified", "--arithmetic certified: exactformer certify proves tokens with it, one after the other")
     try:
         strategy = _strategy(top_k, top_p, temperature, seed)
         worksheet = opened(source)
-        if not arithmetic.startswith("float"):
-            worksheet.fits(arithmetic)
-            worksheet.checked()
         names = _names(worksheet, prompt, tokens)
         ids = worksheet.model.ids(names)
+        worksheet.fits(arithmetic, len(ids))
         seed = None if strategy.greedy else fresh_seed() if seed is None else seed
         with Progress() as progress:
             stream = _Stream(progress, form == "text" and output is None)
@@ -82,7 +81,7 @@ def command(
         emit(_json(chosen, worksheet.title, arithmetic, strategy, seed, names, digits), output)
     if interrupted:
         click.echo(f"exactformer: interrupted after {len(chosen):,} token{'s' * (len(chosen) != 1)}", err=True)
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     end = chosen[-1].end
     assert end is not None
     if end.kind == "undecided":
@@ -138,18 +137,6 @@ class _Stream:
         if self.shown and (self.chosen or not interrupted):
             click.echo()
         return interrupted
-
-
-def printable(text: str) -> str:
-    """Text that a terminal takes for nothing else: what a model says may hold its commands.
-
-    >>> printable("a\\nb\\x1b[2J")
-    'a\\nb\\\\x1b[2J'
-    """
-    return "".join(
-        character if character.isprintable() or character in "\n\t" else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
 
 
 def _text(chosen: list[Chosen], arithmetic: str, strategy: Strategy, seed: int | None, digits: int) -> str:

@@ -18,6 +18,7 @@ from exactformer.cli.common import (
     opened,
     output_option,
     refuse,
+    signs_of_life,
     tokens_option,
     upstream,
     width,
@@ -61,7 +62,8 @@ def command(
         refuse(rate is not None and not has_logits, "--step: the model has no loss to take a step against")
         forward = worksheet.trace(tokens, arithmetic, progress=progress)
         result = gradient(forward, target, None if has_logits else upstream(rows, forward), progress)
-        columns = width(to_terminal=output is None)
+    columns = width(to_terminal=output is None)
+    with signs_of_life("the gradients are done, writing them down"):
         if form == "text":
             shown = gradients.text(result, digits, text.coloured if output is None and colour() else text.plain, columns)
         else:

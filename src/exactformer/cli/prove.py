@@ -10,6 +10,7 @@ import click
 
 from exactformer.cli.common import (
     DONE,
+    INTERRUPTED,
     REFUTED,
     UNDECIDED,
     change_options,
@@ -20,6 +21,7 @@ from exactformer.cli.common import (
     opened,
     output_option,
     refuse,
+    signs_of_life,
     tokens_option,
 )
 from exactformer.progress import Progress
@@ -37,7 +39,10 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
     "--rule", type=click.Choice(("sorted",)), help="What is demanded, where the worksheet does not say: the tokens, sorted."
 )
 @click.option("--strength", metavar="NUMBER|search", help="Of every head; or search for the smallest integer that will do.")
-@click.option("--journal", type=click.Path(path_type=Path), help="Keep finished cases in this file, also when all are done.")
+@click.option(
+    "--journal", metavar="FILE", type=click.Path(path_type=Path),
+    help="Keep finished cases in this file, also when all are done (a search: FILE.LENGTH.STRENGTH).",
+)  # fmt: skip
 @click.option("--workers", type=click.IntRange(1), help="Processes. Default: one for each core.")
 @click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, e.g. tcp://host:8786, instead of this machine.")
 @click.option("--schedule", type=click.Choice(("flash", "kv-cache")), help="Instead: an order of computation to prove equal.")
@@ -72,19 +77,29 @@ def command(
     assert length is not None
     searching = strength == SEARCH
     refuse(
-        searching and bool(changes or hard or journal or form != "text"),
-        "--strength search: does not go with --set, --hard, --journal or --format json",
+        searching and bool(changes or hard or rule or form != "text"),
+        "--strength search: does not go with --set, --hard, --rule or --format json",
     )
-    worksheet = opened(source, changes, hard, mask, None if searching else strength, None)
-    if worksheet.circuit is not None and length > worksheet.circuit.length:
-        worksheet = opened(source, changes, hard, mask, None if searching else strength, length)
+    refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
+    worksheet = opened(source, changes, hard, mask, None if searching else strength)
+    longer = length if worksheet.circuit is not None and length > worksheet.circuit.length else None
+    if longer is not None:
+        worksheet = opened(source, changes, hard, mask, None if searching else strength, longer)
     if not given("arithmetic") and worksheet.circuit is None:
         arithmetic = "arb"
     if searching:
         refuse(worksheet.circuit is None, f"--strength search: {source} has no circuit")
-        _search(worksheet, length, arithmetic, workers, cluster, output)
+        _search(worksheet, length, arithmetic, journal, workers, cluster, output)
     else:
-        _theorem(_Question(worksheet, rule, length, source), arithmetic, journal, workers, cluster, form, output)
+        command = ["exactformer", "trace", source, *(part for change in changes for part in ("--set", change)), *["--hard"] * hard]
+        options = {
+            "mask": mask,
+            "strength": strength,
+            "length": longer,
+            "arithmetic": arithmetic if arithmetic != "exact" else None,
+        }
+        command += [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
+        _theorem(_Question(worksheet, rule, length, source), arithmetic, journal, workers, cluster, form, output, command)
 
 
 class _Question:
@@ -100,9 +115,11 @@ class _Question:
         self.rule, self.steps, shortest = worksheet.rule, 1, 1
         if rule == "sorted":
             self.rule, self.steps, shortest = Sorted(length, vocabulary), length, length
+        refuse(worksheet.model.config.unembedding == "none", f"{source}: the model has no logits: there is no token to prove")
         refuse(self.rule is None, f"{source}: has no circuit and so no rule of its own; give one: --rule sorted")
         needed = length + self.steps - 1
         refuse(longest is not None and needed > longest, f"--length: {needed} positions are needed, the model has {longest}")
+        self.longest = needed
         self.domain = Sequences(vocabulary, length, shortest)
         refuse(
             self.domain.size > _MOST_INPUTS,
@@ -112,7 +129,7 @@ class _Question:
 
 def _theorem(
     question: _Question, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
-    output: Path | None,
+    output: Path | None, command: list[str],
 ) -> None:  # fmt: skip
     from exactformer.files import cache_folder
     from exactformer.proofs import prove
@@ -120,31 +137,67 @@ def _theorem(
     from exactformer.render import theorems
 
     worksheet, model, domain, classes = question.worksheet, question.worksheet.model, question.domain, question.classes
-    worksheet.checked()
+    if arithmetic == "certified":  # takes a model of any size
+        worksheet.checked()
+    else:
+        worksheet.fits(arithmetic, question.longest)
     key = case_fingerprint(model, domain, classes, question.steps, arithmetic)
     kept = journal or cache_folder("proofs") / f"{key[:32]}.journal"
     with Progress() as progress:
+
+        def heard(done: int, total: int) -> None:
+            if progress.told == "nothing" and done:
+                click.echo(f"exactformer: resuming: {done:,} of {total:,} cases are in {kept}", err=True)
+            progress.cases(done, total)
+
         try:
             report = prove(
                 model, domain, question.rule, classes=classes, steps=question.steps, arithmetic_name=arithmetic, journal=kept,
-                workers=workers, cluster=cluster, progress=progress.cases,
+                workers=workers, cluster=cluster, progress=heard,
             )  # fmt: skip
         except KeyboardInterrupt:
             progress.clear()
             click.echo(f"exactformer: interrupted after {progress.told}; the same command goes on from there", err=True)
-            sys.exit(130)
+            sys.exit(INTERRUPTED)
     if journal is None:
         kept.unlink(missing_ok=True)
-    emit(theorems.RENDERERS[form](report, worksheet), output)
+    with signs_of_life("all cases are done, writing the report"):
+        shown = theorems.RENDERERS[form](report, worksheet, command)
+    emit(shown, output)
     sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
 
 
-def _search(worksheet: Any, length: int, arithmetic: str, workers: int | None, cluster: str | None, output: Path | None) -> None:
+def _search(
+    worksheet: Any, length: int, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None,
+    output: Path | None,
+) -> None:  # fmt: skip
+    from exactformer.files import cache_folder
     from exactformer.proofs.search import smallest_strengths
+    from exactformer.proofs.theorem import case_fingerprint
     from exactformer.render import theorems
 
+    key = case_fingerprint(worksheet.model, [worksheet.model.config.vocabulary[:1]], (), 1, arithmetic)
+    place = journal or cache_folder("proofs") / f"{key[:32]}.journal"
+    kept: list[Path] = []
+    at = ""
+
+    def named(length: int, strength: int) -> Path:
+        nonlocal at
+        at = f"length {length}, strength {strength}"
+        kept.append(place.with_name(f"{place.name}.{length}.{strength}"))
+        return kept[-1]
+
     with Progress() as progress:
-        found = list(smallest_strengths(worksheet.circuit, worksheet.rule, length, arithmetic, workers, cluster, progress))
+        try:
+            strengths = smallest_strengths(worksheet.circuit, worksheet.rule, length, arithmetic, workers, cluster, named, progress)
+            found = list(strengths)
+        except KeyboardInterrupt:
+            progress.clear()
+            click.echo(f"exactformer: interrupted at {at}; the same command goes on from there", err=True)
+            sys.exit(INTERRUPTED)
+    if journal is None:
+        for path in kept:
+            path.unlink(missing_ok=True)
     emit(theorems.strengths(found, worksheet), output)
     sys.exit(DONE if found[-1].strength is not None else UNDECIDED)
 
@@ -154,6 +207,7 @@ def _schedule(
 ) -> None:
     from exactformer.render import schedules as rendering
     from exactformer.trace.schedules import flash, kv_cache
+    from exactformer.worksheets.cost import check_equalities
 
     for option in ("tile", "forget_rescaling"):
         refuse(
@@ -163,6 +217,9 @@ def _schedule(
         trace = opened(source).trace(tokens, progress=progress)
         if schedule == "kv-cache" and trace.model.config.mask == "none":
             raise click.ClickException("--schedule kv-cache: without a mask, earlier positions read later ones")
+    steps = [step for step in trace.computed if schedule == "kv-cache" or step.op == "mix"]
+    check_equalities(steps, f"--schedule {schedule}")
+    with signs_of_life(f"proving {sum(step.values.size for step in steps):,} numbers equal"):
         result = flash(trace, tile, not forget_rescaling) if schedule == "flash" else kv_cache(trace)
     emit(rendering.render(result, digits), output)
     sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[result.verdict])

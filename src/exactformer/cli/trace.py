@@ -22,6 +22,7 @@ from exactformer.cli.common import (
     opened,
     output_option,
     refuse,
+    signs_of_life,
     tokens_option,
     upstream,
     width,
@@ -36,6 +37,7 @@ from exactformer.progress import Progress
 @change_options
 @click.option("--norm", type=click.Choice(("none", "pre", "post")), help="LayerNorms elsewhere: none, before or after.")
 @click.option("--strength", metavar="NUMBER", help="Of every head of a circuit: another number.")
+@click.option("--length", type=click.IntRange(1, 512), help="Of a circuit: positions for so many tokens.")
 @click.option("--step", "steps", metavar="NAME", multiple=True, help="Show this step alone, as a whole table; repeatable.")
 @click.option("--decimals", type=click.IntRange(0, 1000), help="With --step: numbers rounded to so many decimals, proved.")
 @click.option("--stable", is_flag=True, help="Subtract each row's largest score before the softmax, as a step of its own.")
@@ -48,7 +50,7 @@ from exactformer.progress import Progress
 @output_option
 def command(
     source: str, tokens: str | None, prompt: str | None, norm: Any, changes: tuple[str, ...], hard: bool, mask: str | None,
-    strength: str | None,
+    strength: str | None, length: int | None,
     steps: tuple[str, ...], decimals: int | None, stable: bool, mistakes: tuple[str, ...], target: str | None, stop_at_named: bool,
     digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
@@ -71,7 +73,7 @@ def command(
     )
     digits_of_named_numbers(arithmetic)
     with Progress() as progress:
-        worksheet = opened(source, changes, hard, mask, strength)
+        worksheet = opened(source, changes, hard, mask, strength, length)
         if norm is not None:
             worksheet = replace(worksheet, model=with_norm(worksheet.model, norm))
         if stable:
@@ -86,7 +88,9 @@ def command(
             refuse(name not in names, f"--step: there is no step {name!r} ({', '.join(names)})")
         emit("\n".join(tables.step(result, name, decimals, digits) for name in steps), output)
         return
-    emit(_render(result, form, digits, to_terminal=output is None), output)
+    with signs_of_life(f"{len(result.steps)} steps done, writing them down"):
+        shown = _render(result, form, digits, to_terminal=output is None)
+    emit(shown, output)
     if arithmetic in ("exact", "arb") and not result.decided:
         for out in result.output:
             if not out.proved and result.stopped[out.position] is None:

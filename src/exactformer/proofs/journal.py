@@ -27,6 +27,7 @@ _START = len('["0123456789abcdef",')  # of what a line says, after its checksum
 # Each line is handed to the operating system as soon as its case is done: from then on a kill of this process cannot lose it. Only
 # a crash of the whole machine can, so now and then the disk is waited for: often enough to lose seconds, seldom enough to be free.
 _SYNC = 5.0  # seconds
+_INSTEAD = "delete it, or give another --journal"
 
 
 class JournalError(ValueError):
@@ -51,7 +52,7 @@ class Journal:
     ([(2, 'proved')], [0, 0, 1])
     >>> Journal(path, "another theorem", 3)
     Traceback (most recent call last):
-    exactformer.proofs.journal.JournalError: ...: holds 3 cases of the theorem "a theorem", not 3 of "another theorem"...
+    exactformer.proofs.journal.JournalError: ...: is the journal of another proof: 3 cases, fingerprint "a theorem", not 3...
     """
 
     def __init__(self, path: Path, fingerprint: str, cases: int) -> None:
@@ -86,7 +87,7 @@ class Journal:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             moved = not os.path.samestat(os.fstat(self._file), os.stat(self.path))
         except BlockingIOError as error:
-            raise JournalError(f"{self.path}: in use by another run; wait for it or name another journal") from error
+            raise JournalError(f"{self.path}: in use by another run; wait for it, or give another --journal") from error
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be locked: {error.strerror}") from error
         if moved:
@@ -114,7 +115,7 @@ class Journal:
                 except (ValueError, RecursionError):
                     index = None
                 if type(index) is not int or not 0 <= index < self.cases or seen[index]:
-                    raise JournalError(f"{self.path}: line {number} is damaged; remove the journal to start again")
+                    raise JournalError(f"{self.path}: line {number} is damaged; {_INSTEAD}")
                 seen[index] = 1
                 end += len(line)
                 yield index, result, end, checksum
@@ -125,14 +126,15 @@ class Journal:
             there = json.loads(body) if _seal(b"", body)[1] == line else None
             if isinstance(there, dict) and there.get("journal") == _KIND:
                 if there.get("version") != _VERSION:
-                    return f"{self.path}: a journal of version {json.dumps(there.get('version'))[:20]}, not {_VERSION}"
-                here = json.loads(self._header)
-                theirs, ours = (f"{json.dumps(held.get('theorem'))[:80]}" for held in (there, here))
+                    return (
+                        f"{self.path}: is a journal of version {json.dumps(there.get('version'))[:20]}, not {_VERSION}; {_INSTEAD}"
+                    )
+                theirs, ours = (json.dumps(str(held.get("theorem"))[:12]) for held in (there, json.loads(self._header)))
                 return (
-                    f"{self.path}: holds {json.dumps(there.get('cases'))[:20]} cases of the theorem {theirs}, "
-                    f"not {self.cases} of {ours}; name another journal"
+                    f"{self.path}: is the journal of another proof: {json.dumps(there.get('cases'))[:20]} cases, fingerprint "
+                    f"{theirs}, not {self.cases} cases, {ours} (another model, domain, arithmetic or version); {_INSTEAD}"
                 )
-        return f"{self.path}: not the journal of a proof, or its first line is damaged"
+        return f"{self.path}: is not the journal of a proof, or its first line is damaged; give another --journal"
 
     def finished(self) -> Iterator[tuple[int, Any]]:
         """Every case in the file with its result, in the order in which they were finished."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from exactformer.circuits.circuit import Circuit
 from exactformer.circuits.symmetry import interchangeable
@@ -31,11 +32,13 @@ def smallest_strengths(
     arithmetic_name: str = "exact",
     workers: int | None = None,
     cluster: str | None = None,
+    journal: Callable[[int, int], Path] | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> Iterator[Strength]:
     """The smallest strength for every length up to `longest`.
 
     A strength that fails for some length fails for longer ones too, which include it: so each search starts where the last ended.
+    `journal` names the file that keeps the finished cases of a length and a strength: the same search again goes on from there.
     """
     circuit, strength = replace(circuit, length=max(longest, circuit.length)), 0
     below: Failure | None = None
@@ -43,10 +46,10 @@ def smallest_strengths(
         while strength <= CAP:
             model = circuit.stronger(strength).build()
 
-            def attempt(domain: Sequences | list[Tokens], processes: int | None) -> Report:
+            def attempt(domain: Sequences | list[Tokens], processes: int | None, kept: Path | None = None) -> Report:
                 classes = interchangeable(model, circuit)  # noqa: B023 - called in this turn of the loop
                 return prove(
-                    model, domain, rule, classes=classes, arithmetic_name=arithmetic_name, workers=processes,  # noqa: B023
+                    model, domain, rule, classes=classes, arithmetic_name=arithmetic_name, journal=kept, workers=processes,  # noqa: B023
                     cluster=cluster if processes is None else None, stop_at_failure=True,
                 )  # fmt: skip
 
@@ -54,7 +57,7 @@ def smallest_strengths(
             if below is not None and (failed := _failed(attempt([below.tokens], 1))):
                 below, strength = failed, strength + 1
                 continue
-            report = attempt(Sequences(circuit.vocabulary, length), workers)
+            report = attempt(Sequences(circuit.vocabulary, length), workers, journal and journal(length, strength))
             if report.verdict == PROVED:
                 yield Strength(length, strength, report, below)
                 break

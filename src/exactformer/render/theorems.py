@@ -1,32 +1,63 @@
-"""The report of a proof: statement, cases, verdict, margins, counterexamples as traces."""
+"""The report of a proof: statement, cases, verdict, margins, counterexamples; traces of them for other programs."""
 
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from fractions import Fraction
 from textwrap import wrap
 from typing import Any
 
+from exactformer.model import InputError
 from exactformer.numbers.decimals import outwards
+from exactformer.proofs.domain import Tokens
 from exactformer.proofs.search import Strength
 from exactformer.proofs.theorem import Failure, Report
 from exactformer.render import json as as_json
-from exactformer.render import text as as_text
-from exactformer.render.tables import grid
+from exactformer.render.tables import entry, grid
+from exactformer.trace import Trace
 
-_TRACED = 1  # counterexamples whose whole trace is shown in text
 _WIDTH = 100
+_DIGITS = 6
 
 
-def text(report: Report, worksheet: Any = None) -> str:
+def text(report: Report, worksheet: Any = None, command: Sequence[str] = ()) -> str:
+    """With a worksheet, where the first counterexample looks; with the `command` that traces it, that too."""
     lines = [*wrap(f"Theorem: {report.statement}.", _WIDTH), "", *_told(report), ""]
     lines += [f"  {line}" for line in _kinds(report)]
     lines += ["", f"{report.verdict.upper()}: {_counted(report)}"]
     for failure in report.failures:
         lines.append(f"  {failure.verdict}: {_failed(failure)}")
-    for failure in report.failures[: _TRACED if worksheet is not None else 0]:
-        lines += ["", f"The trace of {' '.join(failure.tokens)}:", "", as_text.render(worksheet.trace(failure.tokens)).rstrip()]
+    if worksheet is not None and report.failures:
+        first = report.failures[0].tokens
+        lines += _attention(_traced(worksheet, first, report.arithmetic))
+        lines += ["", f"Its trace: {shlex.join([*command, '--tokens', ' '.join(first)])}"] if command else []
     return "\n".join(lines) + "\n"
+
+
+def _traced(worksheet: Any, tokens: Tokens, arithmetic: str) -> Trace | None:
+    """None where the model is too large to be traced in the arithmetic of the proof."""
+    try:
+        trace: Trace = worksheet.trace(tokens, arithmetic)
+    except InputError:
+        return None
+    return trace
+
+
+def _attention(trace: Trace | None) -> list[str]:
+    """Where the last position looks, whose token is the answer: a row for each head."""
+    if trace is None:
+        return []
+    rows = {
+        f"{step.name.removesuffix('.attn.pattern')}, head {head}": row
+        for step in trace.steps
+        if step.name.endswith(".attn.pattern")
+        for head, row in enumerate(step.at(len(trace.tokens) - 1))
+    }
+    cells = [[entry(value, None, _DIGITS) for value in row] for row in rows.values()]
+    title = f"After {' '.join(trace.tokens)} the last position looks at:"
+    return ["", title, *(f"  {line}" for line in grid(list(rows), trace.tokens, cells))] if rows else []
 
 
 def _told(report: Report) -> list[str]:
@@ -59,7 +90,7 @@ def _failed(failure: Failure) -> str:
     return f"after {' '.join(failure.tokens)} it {said}{tied}, where {' or '.join(failure.right) or 'a tie of all'} is demanded"
 
 
-def as_json_text(report: Report, worksheet: Any = None) -> str:
+def as_json_text(report: Report, worksheet: Any = None, command: Sequence[str] = ()) -> str:
     return json.dumps(document(report, worksheet), ensure_ascii=False, indent=1) + "\n"
 
 
@@ -78,14 +109,15 @@ def document(report: Report, worksheet: Any = None) -> dict[str, Any]:
             name: {"sequences": kind.sequences, "least_lead": _least(kind.margin) or None, "at": list(kind.at)}
             for name, kind in report.kinds.items()
         },
-        "failures": [_failure(failure, worksheet) for failure in report.failures],
+        "failures": [_failure(failure, worksheet, report.arithmetic) for failure in report.failures],
         "seconds": round(report.seconds, 3),
     }
 
 
-def _failure(failure: Failure, worksheet: Any) -> dict[str, Any]:
-    trace = None if worksheet is None else as_json.document(worksheet.trace(failure.tokens))
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in vars(failure).items()} | {"trace": trace}
+def _failure(failure: Failure, worksheet: Any, arithmetic: str) -> dict[str, Any]:
+    trace = None if worksheet is None else _traced(worksheet, failure.tokens, arithmetic)
+    fields = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(failure).items()}
+    return fields | {"trace": None if trace is None else as_json.document(trace)}
 
 
 def strengths(found: list[Strength], worksheet: Any) -> str:

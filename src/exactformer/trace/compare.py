@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from flint import arb
 
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers import Undecided, Undefined
@@ -56,6 +57,8 @@ def _same(a: Any, b: Any) -> bool | None:
         return None
     if isinstance(a, Undefined) or isinstance(b, Undefined):
         return isinstance(a, Undefined) and isinstance(b, Undefined)
+    if isinstance(a, arb) and isinstance(b, arb):
+        return None if a.overlaps(b) and not (a.is_exact() and b.is_exact()) else bool(a == b)
     if not hasattr(a, "status"):
         return bool(a == b or (a != a and b != b))
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -92,11 +92,16 @@ class Table:
         `elsewhere` tells with which choice a field would have its place.
         """
         for field in self.raw:
-            if field not in self.taken:
-                if field in elsewhere:
-                    raise self.error(field, f"is given, but it goes with {elsewhere[field]}")
-                near = get_close_matches(field, self.taken, 1)
-                hint = f" (did you mean {near[0]}?)" if near else f" (known here: {', '.join(sorted(self.taken))})"
+            if field in elsewhere and field not in self.taken:
+                raise self.error(field, f"is given, but it goes with {elsewhere[field]}")
+        self.only(self.taken)
+
+    def only(self, known: Collection[str]) -> None:
+        """Refuse a field that is not one of these, with the one that was perhaps meant."""
+        for field in self.raw:
+            if field not in known:
+                near = get_close_matches(field, known, 1)
+                hint = f" (did you mean {near[0]}?)" if near else f" (known here: {', '.join(sorted(known))})"
                 raise self.error(field, f"is not a field of a worksheet{hint}")
 
 

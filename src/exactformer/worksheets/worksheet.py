@@ -5,26 +5,28 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from exactformer.checkpoints import ENDINGS, open_checkpoint
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import told
 from exactformer.model import InputError, Model
 from exactformer.model.config import Mask
 from exactformer.proofs.rules import Lookup
-from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2
+from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2, load_tokenizer
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
+from exactformer.worksheets.cost import check_pass
 from exactformer.worksheets.reader import Decimal, Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _BARE_FRACTION = re.compile(r"[\[,=]\s*(-?\d+/\d+)\s*[\],\n]")
 GPT2_TOKENS = 50_257
-MOST_WEIGHTS = 4_000_000  # of a model that is computed exactly, or in balls
 LARGEST = 8 * 2**20  # bytes of a worksheet: far more than can be computed exactly
 
 
@@ -40,7 +42,7 @@ class Worksheet:
     rule: Lookup | None = None  # what its theorem demands
     tokenizer: Tokenizer | None = None  # what turns a prompt into tokens
     notes: tuple[tuple[str, str], ...] = ()  # what is said of steps: the end of a step's name, and a sentence
-    checked: Callable[[], None] = lambda: None  # refuses weights that are no numbers; asked before they are computed with exactly
+    checked: Callable[[], None] = lambda: None  # refuses weights that are no numbers; asked before they are computed with
 
     def __repr__(self) -> str:
         return f"<worksheet {self.title!r}: {' '.join(self.tokens)!r}>"
@@ -60,22 +62,17 @@ class Worksheet:
             raise InputError(f"{self.title}: has no input of its own: give tokens or a prompt (--tokens, --prompt)")
         if prompt is None and tokens is None and self.tokenizer is not None:
             pieces = tuple(map(self.tokenizer.piece, self.model.ids(self.tokens)))
-        if not arithmetic.startswith("float"):
-            self.fits(arithmetic)
-            self.checked()
+        self.fits(arithmetic, len(given.split() if isinstance(given, str) else given))
         trace = replace(run(self.model, given, arithmetic, self.title, stop_at_named, progress), pieces=pieces)
         if self.notes:
             trace = replace(trace, steps=tuple(_noted(step, self.notes) for step in trace.steps))
         return trace if self.circuit is None else told(trace, self.circuit)
 
-    def fits(self, arithmetic: str) -> None:
-        """Refuse what would take days: exact numbers and balls are objects, one for each weight."""
-        weights = sum(weight.size for _, weight in self.model.weights.named())
-        if weights > MOST_WEIGHTS:
-            raise InputError(
-                f"{self.title}: has {weights:,} weights; {arithmetic} arithmetic takes up to {MOST_WEIGHTS:,} "
-                "(float64 and float32 take any number, and exactformer certify proves the next token)"
-            )
+    def fits(self, arithmetic: str, length: int) -> None:
+        """Refuse weights that are no numbers, and a pass over `length` tokens that would not end."""
+        if not arithmetic.startswith("float"):
+            check_pass(self.model, self.title, arithmetic, length)
+        self.checked()
 
     def pieces(self, prompt: str) -> tuple[Piece, ...]:
         """A prompt cut into tokens."""
@@ -114,15 +111,19 @@ def load(source: str | os.PathLike[str]) -> Worksheet:
     'a'
     """
     name = os.fspath(source)
-    if name not in examples() and (Path(name).is_dir() or Path(name).suffix in (".safetensors", ".bin", ".pt", ".pth", ".ckpt")):
+    if name in examples():
+        return loads(example_text(name), name)
+    if not name:
+        raise WorksheetError(f"the name of the worksheet is empty (built-in examples: {', '.join(examples())})")
+    path = Path(name)
+    if path.is_dir() or path.suffix in ENDINGS:
         return _checkpoint(name)
-    return loads(example_text(name) if name in examples() else _read(Path(name)), name)
+    if path.suffix == ".json" and path.is_file():
+        raise WorksheetError(f"{name}: is JSON, not a worksheet; of a model give the folder: {path.parent}")
+    return loads(_read(path), name)
 
 
 def _checkpoint(name: str) -> Worksheet:
-    from exactformer.checkpoints import open_checkpoint
-    from exactformer.tokenizers import load_tokenizer
-
     folder = Path(name) if Path(name).is_dir() else Path(name).parent
     has_one = any((folder / file).exists() for file in ("tokenizer.json", "vocab.json"))
     tokenizer = load_tokenizer(folder) if has_one else None
@@ -152,9 +153,10 @@ def loads(text: str, name: str = "worksheet") -> Worksheet:
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """TOML whose decimals are kept as they are written."""
+    """TOML whose decimals are kept as they are written, and whose texts command no terminal."""
     try:
-        return tomllib.loads(text, parse_float=Decimal)
+        document = tomllib.loads(text, parse_float=Decimal)
+        control = next(_controls(document), None)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
         fraction = _BARE_FRACTION.search(text)
@@ -162,6 +164,21 @@ def parse(text: str, name: str) -> dict[str, Any]:
         raise WorksheetError(f"{name}: {problem}{hint}") from None
     except ValueError:  # Python reads integers of up to 4,300 digits
         raise WorksheetError(f'{name}: an integer has more than 4,300 digits; write it as a text, "123…"') from None
+    if control is not None:
+        raise WorksheetError(f"{name}: {control}")
+    return document
+
+
+def _controls(value: Any, path: str = "") -> Iterator[str]:
+    """What is said of control characters in names and texts; a text may have lines and tabs."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        here = f"{path}.{key}".lstrip(".")
+        if isinstance(key, str) and _CONTROL.search(key):
+            yield f"the field {here!a} has a control character in its name"
+        yield from _controls(entry, here)
+    if type(value) is str and (found := _CONTROL.search(value)):
+        yield f"{path} has the control character {found[0]!r}"
 
 
 def read(raw: dict[str, Any], name: str) -> Worksheet:

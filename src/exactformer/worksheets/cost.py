@@ -1,0 +1,80 @@
+"""What work without rounding costs, asked before it is begun: what would not end is refused, with what to use instead.
+
+Exact numbers and balls are objects, one for each weight. A named number moreover keeps the formula that it is, so that every
+multiplication of an exact pass stays in memory; and to prove two of them equal, algebra walks over both formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from flint import arb
+
+from exactformer.model import Config, InputError, Model
+from exactformer.numbers import Named
+from exactformer.trace import Step
+
+MOST_WEIGHTS = 4_000_000  # as objects: about 130 bytes each
+MOST_MULTIPLICATIONS = 100_000_000  # of an exact pass: about 2 µs and 40 bytes each, minutes and gigabytes together
+MOST_PARTS = 20_000  # of formulas that are proved equal: longer ones were found to end undecided, after minutes
+
+
+def multiplications(config: Config, length: int) -> int:
+    """Those of the matrix products of a pass over `length` tokens: nearly all that there are.
+
+    >>> config = Config(vocabulary=("a", "b", "c"), dim=2, blocks=1, norm="none", mask="none", scale="none", unembedding="tied")
+    >>> multiplications(config, 2)  # for each token 4 · 2² in attention, 2 · 2 · 2 for scores and mix, 2 · 3 for the logits
+    60
+    """
+    width = config.heads * config.head_dim
+    block = 4 * config.dim * width + 2 * config.dim * config.mlp + 2 * length * width
+    unembedding = 0 if config.unembedding == "none" else config.dim * len(config.vocabulary)
+    return length * (config.blocks * block + unembedding)
+
+
+def parts(values: Iterable[object]) -> int:
+    """How long the formulas of numbers are together, what they share counted once.
+
+    >>> from exactformer.numbers import exp
+    >>> e = exp(1)
+    >>> parts([e]), parts([1 / (1 + e), e])
+    (1, 4)
+    """
+    found: set[int] = set()
+    total, waiting = 0, [value for value in values if type(value) is Named]
+    while waiting:
+        value = waiting.pop()
+        if id(value) not in found:
+            found.add(id(value))
+            total += len(value.args)
+            waiting += [arg for arg in value.args if type(arg) is Named]
+    return total
+
+
+def check_pass(model: Model, name: str, arithmetic: str, length: int) -> None:
+    """Refuse a pass over `length` tokens that is too large for numbers that are objects."""
+    weights = sum(weight.size for _, weight in model.weights.named())
+    if weights > MOST_WEIGHTS:
+        raise InputError(
+            f"{name}: has {weights:,} weights; {arithmetic} arithmetic takes up to {MOST_WEIGHTS:,} "
+            "(float64 and float32 take any number, and exactformer certify proves the next token)"
+        )
+    needed = multiplications(model.config, length)
+    if arithmetic == "exact" and needed > MOST_MULTIPLICATIONS:
+        raise InputError(
+            f"{name}: an exact pass over {length:,} tokens takes {needed:,} multiplications; up to {MOST_MULTIPLICATIONS:,} "
+            "are done: give fewer tokens, or --arithmetic arb or certified, which prove tokens with balls"
+        )
+
+
+def check_equalities(steps: Sequence[Step], what: str) -> None:
+    """Refuse to prove steps equal to those of another pass where their formulas are too long for it."""
+    for step in steps:
+        if any(isinstance(value, arb) for value in step.values.flat):
+            raise InputError(f"{what}: {step.name} is made of balls, as the vocabulary is large: balls are never proved equal")
+    length = parts(value for step in steps for value in step.values.flat)
+    if length > MOST_PARTS:
+        raise InputError(
+            f"{what}: the formulas that are to be proved equal have {length:,} parts, up to {MOST_PARTS:,} are tried: give fewer "
+            "tokens or a smaller model (exactformer certify proves the next token of a model of any size)"
+        )
