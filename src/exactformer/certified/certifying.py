@@ -256,8 +256,10 @@ class _Question:
 
     def _top(self, logits: Ball, row: int) -> tuple[Entry, ...]:
         near = logits.midpoint()[row]
-        best = np.argsort(-near, kind="stable")[: self.top].tolist()
-        return tuple(Entry(i, *logits.enclosure((row, i))) for i in best)
+        count = min(self.top, len(near))
+        best = np.flatnonzero(near >= np.partition(near, -count)[-count])  # rising: the first of equal ones are told
+        best = best[np.argsort(-near[best], kind="stable")][:count]
+        return tuple(Entry(i, *logits.enclosure((row, i))) for i in best.tolist())
 
     def _undecided(self, logits: Ball | None, schedule: Schedule, attempts: int, why: str) -> Certified:
         row = -1 if logits is None else len(logits) - 1

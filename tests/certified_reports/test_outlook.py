@@ -1,0 +1,55 @@
+"""What the scout expects of a model, which proves nothing, but saves passes."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent.parent))
+from benchmarks.gpt2_random import KINDS, Shape, gpt2_model, random_tensors
+
+from exactformer.certified import Prepared, certify
+from exactformer.certified.scheduling import Growth, Outlook
+
+SHAPE = Shape(blocks=4, dim=64, heads=4, vocabulary=500, positions=128)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_prompts_that_were_never_seen_take_one_pass_as_a_rule(kind: str) -> None:
+    prepared = Prepared(gpt2_model(random_tensors(kind, SHAPE), SHAPE))
+    prepared.prepare()
+    assert prepared.outlook is not None
+    found = []
+    for seed in range(24):
+        random = np.random.default_rng(seed)
+        ids = random.integers(0, SHAPE.vocabulary, random.integers(1, 100)).tolist()
+        found.append(certify(prepared.model, ids, prepared=prepared))
+    assert all(each.proved for each in found)
+    assert sum(each.attempts == 1 for each in found) >= 20
+    assert max(each.attempts for each in found) <= 3
+
+
+def test_growth_rises_with_the_length() -> None:
+    prepared = Prepared(gpt2_model(random_tensors("trained-like", SHAPE), SHAPE))
+    prepared.prepare()
+    assert prepared.outlook is not None
+    lengths = [growth.length for growth in prepared.outlook.growths]
+    assert lengths == [1, 2, 4, 8, 16, 32, 64, 128]
+    totals = [sum(growth.blocks) for growth in prepared.outlook.growths]
+    assert totals[0] + 2 < totals[-1]
+    assert all(a <= b + 1 for a, b in pairwise(totals))
+
+
+def test_a_schedule_tapers_and_more_digits_need_more_limbs() -> None:
+    outlook = Outlook((Growth(8, (10.0,) * 6, (0.0,) * 6), Growth(64, (14.0,) * 6, (0.0,) * 6)), -2.0)
+    short, long, fine = outlook.schedule(8, -2.0), outlook.schedule(9, -2.0), outlook.schedule(8, -100.0)
+    assert short == tuple(sorted(short, reverse=True))
+    assert short[-1] == 0 < short[0]
+    assert all(a <= b for a, b in zip(short, long, strict=True))
+    assert short < long
+    assert outlook.schedule(1000, -2.0) == long
+    assert min(fine) > 4
