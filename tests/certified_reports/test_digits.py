@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
-from certify_tools import small_model
+from certify_tools import run, small_model, write_model
 
 from exactformer.certified import Prepared, certify, generate
 from exactformer.model import Model, forward
@@ -38,10 +40,17 @@ def test_the_largest_logits_have_the_digits_asked_for(prepared: Prepared, digits
         assert entry.low <= low <= high <= entry.high
 
 
-def test_more_digits_than_the_cap_allows_are_undecided(prepared: Prepared) -> None:
+def test_fewer_digits_at_the_cap_leave_the_token_proved(prepared: Prepared, tmp_path: Path) -> None:
     found = certify(prepared.model, [3, 4, 5], prepared=prepared, cap=5, digits=30)
-    assert found.token is None
-    assert "30 decimals" in found.why
+    assert found.proved
+    assert max(entry.width for entry in found.top) > Fraction(1, 10**30)
+    folder, file = str(write_model(tmp_path / "m")), str(tmp_path / "c.json")
+    told = run(folder, "--ids", "3 4 5", "--cap", "5", "--digits", "30", "--format", "json", "-o", file)
+    assert (told.returncode, told.stderr) == (3, "exactformer: token 1: its logits are not known to 30 decimals with 5 limbs\n")
+    assert run(folder, "--verify", file).returncode == 0
+    plenty = run(folder, "--ids", "3 4 5", "--digits", "30")
+    assert plenty.returncode == 0
+    assert len(re.findall(r"-?\d+\.\d{29,}", plenty.stdout)) >= 5
     with pytest.raises(ValueError, match="digits"):
         certify(prepared.model, [3], prepared=prepared, digits=81)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
+from web.models import gpt2_folder
 from web.serving import Serving
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
@@ -18,6 +20,26 @@ QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 @pytest.fixture(scope="session")
 def server() -> Iterator[Serving]:
     with Serving() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GPT-2 folder whose tokens have no names."""
+    return gpt2_folder(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def proving(folder: Path) -> Iterator[Serving]:
+    """A server that was given that folder."""
+    with Serving(workers=2, model=str(folder)) as serving:
+        yield serving
+
+
+@pytest.fixture(scope="session")
+def capstone() -> Iterator[Serving]:
+    """A server that was given the capstone, whose tokens are words."""
+    with Serving(workers=2, model="capstone") as serving:
         yield serving
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import uvicorn
 
@@ -14,10 +15,10 @@ from exactformer.web.app import application
 class Serving:
     """The application on a port of its own, in a thread."""
 
-    def __init__(self, **limits: float) -> None:
+    def __init__(self, **options: Any) -> None:
         self.listener = _listener("127.0.0.1", 0)
         self.address = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.app = application(**limits)  # type: ignore[arg-type]
+        self.app = application(**options)
         self.server = uvicorn.Server(uvicorn.Config(self.app, log_level="error", timeout_graceful_shutdown=1))
         self.thread = threading.Thread(target=self.server.run, args=([self.listener],), daemon=True)
 

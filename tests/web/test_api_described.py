@@ -20,3 +20,14 @@ def test_made_up_requests(case: schemathesis.Case, server: Serving) -> None:
     answer = case.call(base_url=server.address, timeout=30)
     assert answer.status_code < 500, answer.content
     case.validate_response(answer, checks=CHECKS)
+
+
+of_model = schema.include(path_regex="/api/certif")
+
+
+@of_model.parametrize()
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+def test_made_up_questions_to_a_model(case: schemathesis.Case, capstone: Serving) -> None:
+    answer = case.call(base_url=capstone.address, timeout=30)
+    assert answer.status_code < 500, answer.content
+    case.validate_response(answer, checks=CHECKS)

@@ -64,6 +64,27 @@ def test_the_single_file_opens_from_disk(visit: Visit, page: Page, tmp_path: Pat
     expect(page.locator(".panel .decimal")).to_be_visible()
 
 
+def test_the_poster_is_exported_and_opened_again(visit: Visit, page: Page, tmp_path: Path) -> None:
+    visit("#poster?step=token")
+    name, text = exported(page, "Worksheet")
+    assert (name, len(text) < 4_000, 'W_E = "drawn 1 by 1/1000"' in text) == ("poster.toml", True, True)
+    again, before = loads(text, name), loads(example_text("poster"))
+    assert (again.tokens, again.notes) == (before.tokens, before.notes)
+    weights = zip(again.model.weights.named(), before.model.weights.named(), strict=True)
+    assert all((one == other).all() for (_, one), (_, other) in weights)
+    _, text = exported(page, "One HTML file")
+    file = tmp_path / "poster.html"
+    file.write_text(text, encoding="utf-8")
+    page.context.set_offline(True)
+    page.goto(file.as_uri() + "#?step=logits")
+    winner = page.locator("table.writes td.winner button.n")
+    expect(winner).to_be_visible()
+    page.get_by_role("button", name="1 ĠHex").click()
+    expect(page.locator('[data-at="1 22212"]')).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel .decimal")).to_be_visible()
+
+
 def test_printing_gives_a_clean_handout(visit: Visit, page: Page) -> None:
     visit("#capstone?step=blocks.0.attn.pattern")
     page.emulate_media(media="print")

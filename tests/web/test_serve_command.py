@@ -6,12 +6,15 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import httpx
 import pytest
 from click import ClickException
 from click.testing import CliRunner
 
+from exactformer import cli
 from exactformer.cli.serve import _shown, command
 
 RUN = [sys.executable, "-c", "from exactformer.cli.serve import command; command()"]
@@ -53,3 +56,45 @@ def test_addresses_as_browsers_write_them() -> None:
         "localhost",
         "box.local",
     ]
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    """The one line of a refusal, which comes before anything listens."""
+    monkeypatch.setattr("sys.argv", ["exactformer", "serve", "--no-open", "--port", "0", *options])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    told = capsys.readouterr()
+    assert (end.value.code, told.out, told.err.count("\n")) == (2, "", 1)
+    return told.err.removeprefix("exactformer: ").rstrip()
+
+
+def test_a_model_that_is_none_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert refused(monkeypatch, capsys, str(tmp_path / "empty")) == f"{tmp_path / 'empty'}: has no model.safetensors"
+    assert refused(monkeypatch, capsys, "nothing").startswith("nothing: there is no such file, nor a built-in example")
+    assert refused(monkeypatch, capsys, "length4") == "length4: the model has no logits: there is no token to prove"
+    assert refused(monkeypatch, capsys, "--token-seconds", "5") == "--token-seconds: goes with a model"
+    monkeypatch.setattr("exactformer.certified.memory.available", lambda: 1000)
+    assert refused(monkeypatch, capsys, str(folder)).startswith("tiny: a certified pass needs about ")
+
+
+def test_a_model_is_proved_by_the_command(folder: Path) -> None:
+    process = subprocess.Popen(
+        [*RUN, str(folder), "--no-open", "--port", "0", "--workers", "2"], stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[1]
+        for _ in range(200):
+            try:
+                answer = httpx.post(f"{address}api/certify", json={"ids": "3 4"}, timeout=60)
+                break
+            except httpx.ConnectError:
+                time.sleep(0.1)
+        assert answer.json()["told"].endswith(", proved")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(15) is not None
+    finally:
+        process.kill()

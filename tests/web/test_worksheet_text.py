@@ -14,7 +14,7 @@ from exactformer.web.worksheet_text import written
 from exactformer.worksheets import Worksheet, load, loads
 from random_models import random_model, random_tokens
 
-HOSTILE = ('a"b', "c\\d", "line\nbreak", "\x7f\x01", "é 🎈", "[x]", "# no comment")
+HOSTILE = ('a"b', "c\\d", "line\nbreak", "a\ttab", "é 🎈", "[x]", "# no comment")
 
 
 def same(one: Worksheet, other: Worksheet) -> bool:

@@ -105,7 +105,7 @@ def certify(
 ) -> Certified:
     """The token that follows `ids`, proved to be the argmax of the exact network, or undecided with `cap` limbs.
 
-    With `digits`, the `top` logits are known to so many decimals as well, or it is undecided.
+    With `digits`, limbs are added, up to `cap`, until the `top` logits are known to so many decimals.
 
     >>> from exactformer.worksheets import load
     >>> model = load("capstone").model
@@ -157,7 +157,7 @@ class _Question:
 
     def __init__(self, prepared: Prepared, ids: list[int], top: int, cap: int, digits: int) -> None:
         self.prepared, self.model, self.ids, self.top, self.cap = prepared, prepared.model, ids, top, cap
-        self.widest = Fraction(1, 10**digits) if digits else None  # of a logit
+        self.widest = Fraction(1, 2 * 10**digits) if digits else None  # of a logit, with room for decimal ends
         self.layers: list[LayerReport] = []
 
     def answer(self, schedule: Schedule | None, cache: Cache | None) -> Certified:
@@ -171,9 +171,9 @@ class _Question:
             attempts += 1
             logits, why = self._pass(schedule, cache)
             result = why if isinstance(why, str) else self._decide(logits, schedule, attempts)
-            if isinstance(result, Certified):
+            if isinstance(result, Certified) and (self._sharp(result) or min(schedule) >= self.cap):
                 return result
-            if min(schedule) >= self.cap:
+            if isinstance(result, str) and min(schedule) >= self.cap:
                 return self._undecided(logits, schedule, attempts, result)
             if cache is not None:
                 _emptied(cache)
@@ -236,8 +236,6 @@ class _Question:
         ties = [i for i in others if self._same_logit(winner, i)]
         if len(ties) < len(others):
             return f"undecided: {len(others)} more logits may be as large as the largest"
-        if self.widest is not None and max(entry.width for entry in self._top(logits, row)) > self.widest:
-            return f"undecided: a logit is not known to {-math.log10(self.widest):.0f} decimals"
         first, *rest = sorted([winner, *ties])
         runner_up, margin = (None, None) if logits.shape[-1] == 1 else margin_of(logits, row, winner)
         if ties:
@@ -253,6 +251,10 @@ class _Question:
         same = all(a is b or bool(a == b) for a, b in zip(rows[i].tolist(), rows[j].tolist(), strict=True))
         bias = weights.b_U
         return same and (bias is None or bias[i] is bias[j] or bool(bias[i] == bias[j]))
+
+    def _sharp(self, result: Certified) -> bool:
+        """Are the logits known to the digits asked for?"""
+        return self.widest is None or all(entry.width <= self.widest for entry in result.top)
 
     def _top(self, logits: Ball, row: int) -> tuple[Entry, ...]:
         near = logits.midpoint()[row]

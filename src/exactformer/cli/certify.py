@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactformer.cli.common import DONE, REFUTED, UNDECIDED, emit, given, keep_the_source, opened, output_option, refuse
+from exactformer.cli.common import (
+    DONE,
+    INTERRUPTED,
+    REFUTED,
+    UNDECIDED,
+    emit,
+    given,
+    keep_the_source,
+    opened,
+    output_option,
+    refuse,
+)
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
     from exactformer.certified import Prepared
     from exactformer.certified.certificate import Claim
 
-_INTERRUPTED = 130
 _FLOATS = ("float32", "float64")
 _TOLD = 10  # problems of a certificate
 
@@ -39,6 +49,7 @@ class _Count(click.ParamType[int]):
 @click.option("--tokens", metavar="N", type=_Count(), default=1, show_default=True, help="How many tokens are to be proved.")
 @click.option("--top", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many of the largest logits are told.")
 @click.option("--cap", type=click.IntRange(4, 15), default=14, show_default=True, help="Limbs of 21 bits at which it is given up.")
+@click.option("--digits", type=click.IntRange(0, 80), default=0, help="Decimals that the largest logits are to have.")
 @click.option("--audit", is_flag=True, help="Answer again with the slow arithmetic arb; all enclosures must intersect.")
 @click.option(
     "--compare", metavar="KINDS", help="float32, float64 or both, with a comma: the proved error of every number in floats."
@@ -47,21 +58,22 @@ class _Count(click.ParamType[int]):
 @click.option("--verify", metavar="FILE", type=click.Path(path_type=Path), help="Instead: check a certificate, with new passes.")
 @output_option
 def command(
-    source: str, prompt: str | None, ids: str | None, tokens: int, top: int, cap: int, audit: bool, compare: str | None, form: str,
-    verify: Path | None, output: Path | None,
+    source: str, prompt: str | None, ids: str | None, tokens: int, top: int, cap: int, digits: int, audit: bool,
+    compare: str | None, form: str, verify: Path | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove the next tokens of a model: each the argmax of the exact network, with its margin and proved digits."""
     keep_the_source(source, output)
-    refuse(prompt is not None and ids is not None, "--ids: does not go with --prompt")
     if verify is not None:
-        for option in ("prompt", "ids", "tokens", "top", "cap", "audit", "compare", "form", "output"):
+        for option in ("prompt", "ids", "tokens", "top", "cap", "digits", "audit", "compare", "form", "output"):
             refuse(given(option), f"--{'format' if option == 'form' else option}: does not go with --verify")
         _verify(source, verify)
         return
+    from exactformer.certified.question import question
+
     kinds = _kinds(compare)
     worksheet = opened(source)
-    prefix = _input(worksheet, source, prompt, ids, tokens)
-    run = _Run(worksheet, source, prefix, tokens, top, cap, kinds, audit, form, output)
+    prefix = question(worksheet, source, prompt, ids, tokens)
+    run = _Run(worksheet, source, prefix, tokens, top, cap, digits, kinds, audit, form, output)
     run.follow()
     sys.exit(run.finish())
 
@@ -73,39 +85,17 @@ def _kinds(text: str | None) -> tuple[str, ...]:
     return kinds
 
 
-def _input(worksheet: Any, source: str, prompt: str | None, ids: str | None, tokens: int) -> list[int]:
-    model = worksheet.model
-    refuse(model.config.unembedding == "none", f"{source}: the model has no logits: there is no token to prove")
-    if prompt is not None:
-        found = [piece.id for piece in worksheet.pieces(prompt)]
-    elif ids is not None:
-        words = ids.replace(",", " ").split()
-        for word in words:
-            refuse(not (word.isascii() and word.isdigit() and len(word) <= 9), f"--ids: {word[:40]!r} is not the id of a token")
-        found = [int(word) for word in words]
-    else:
-        refuse(not worksheet.tokens, f"--prompt: is missing: what is {source} to continue? (or: --ids)")
-        found = model.ids(worksheet.tokens)
-    refuse(not found, "--ids: is empty: give at least one token")
-    size, length = len(model.config.vocabulary), model.config.length
-    for position, token in enumerate(found):
-        refuse(token >= size, f"position {position}: no token has the id {token:,}: the vocabulary has 0 to {size - 1:,}")
-    refuse(
-        length is not None and len(found) + tokens - 1 > length,
-        f"--tokens: {len(found)} given and {tokens} to prove take {len(found) + tokens - 1:,} positions; the model has {length}",
-    )
-    return found
-
-
 class _Run:
     """One question from its start to its status."""
 
     def __init__(
-        self, worksheet: Any, source: str, ids: list[int], tokens: int, top: int, cap: int, kinds: tuple[str, ...], audited: bool,
-        form: str, output: Path | None,
+        self, worksheet: Any, source: str, ids: list[int], tokens: int, top: int, cap: int, digits: int, kinds: tuple[str, ...],
+        audited: bool, form: str, output: Path | None,
     ) -> None:  # fmt: skip
+        from exactformer.certified.question import namer
+
         self.worksheet, self.model, self.ids, self.tokens, self.top, self.cap = worksheet, worksheet.model, ids, tokens, top, cap
-        self.kinds, self.audited, self.form, self.output = kinds, audited, form, output
+        self.digits, self.kinds, self.audited, self.form, self.output = digits, kinds, audited, form, output
         self.title = worksheet.title or source
         self.name = namer(worksheet)
         self.streams = form == "text" and output is None
@@ -144,7 +134,8 @@ class _Run:
         from exactformer.certified.certificate import Claim
         from exactformer.render.certificates import claim_text
 
-        for certified in generate(self.model, self.ids, self.tokens, prepared=ready, top=self.top, cap=self.cap):
+        options = {"top": self.top, "cap": self.cap, "digits": self.digits}
+        for certified in generate(self.model, self.ids, self.tokens, prepared=ready, **options):
             self.claims.append(Claim.of(certified))
             progress.clear()
             if self.streams:
@@ -180,7 +171,7 @@ class _Run:
                 else "nothing is proved"
             )
             click.echo(f"exactformer: interrupted: {kept}", err=True)
-            return _INTERRUPTED
+            return INTERRUPTED
         if self.audit is not None and not self.audit.agrees:
             click.echo(f"exactformer: the audit contradicts it: {self.audit.contradictions[0]}", err=True)
             return REFUTED
@@ -188,6 +179,15 @@ class _Run:
         if last.token is None:
             click.echo(f"exactformer: token {len(self.claims)}: {last.why}", err=True)
             return UNDECIDED
+        return self._sharpness()
+
+    def _sharpness(self) -> int:
+        """Are all logits known to the digits asked for?"""
+        for n, claim in enumerate(self.claims if self.digits else (), start=1):
+            if any(Fraction(bound.high) - Fraction(bound.low) > Fraction(1, 10**self.digits) for bound in claim.top):
+                line = f"token {n}: its logits are not known to {self.digits} decimals with {self.cap} limbs"
+                click.echo(f"exactformer: {line}", err=True)
+                return UNDECIDED
         return DONE
 
     def _hand_out(self) -> None:
@@ -208,20 +208,6 @@ class _Run:
         parts += [] if self.audit is None else [certificates.audit_text(self.audit)]
         parts += [certificates.floats_text(errors, self.name) for errors in self.floats]
         emit("".join(parts), self.output)
-
-
-def namer(worksheet: Any) -> Callable[[int], str]:
-    """What tokens are called: the text of a piece in quotes, with its id; or the word; or the id alone."""
-    tokenizer, vocabulary = worksheet.tokenizer, worksheet.model.config.vocabulary
-
-    def name(token: int) -> str:
-        if tokenizer is not None and token < len(tokenizer.vocabulary):
-            return f'"{tokenizer.piece(token).text}" {token}'
-        word = vocabulary[token] if token < len(vocabulary) else str(token)
-        shown = "".join(c if c.isprintable() else "?" for c in word)
-        return f"#{token}" if word == str(token) else shown
-
-    return name
 
 
 def _verify(source: str, file: Path) -> None:

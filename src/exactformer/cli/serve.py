@@ -8,17 +8,29 @@ import webbrowser
 
 import click
 
+from exactformer.cli.common import given, opened, refuse
+
 
 @click.command("serve")
+@click.argument("source", required=False, metavar="[EXAMPLE|WORKSHEET|MODEL_DIR]")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; beyond this machine only if told.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="0: any that is free.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name that browsers may use for it; repeatable.")
 @click.option("--workers", type=click.IntRange(2, 64), default=4, show_default=True, help="Processes that compute.")
 @click.option("--seconds", type=click.FloatRange(1, 3600), default=20, show_default=True, help="Time for one computation.")
 @click.option("--memory", type=click.IntRange(256), default=1024, show_default=True, help="Megabytes for one computation.")
+@click.option(
+    "--token-seconds", type=click.FloatRange(1, 86400), default=300, show_default=True, help="Time for one token of the model."
+)
 @click.option("--open/--no-open", "browse", default=True, show_default=True, help="Open the page in the browser.")
-def command(host: str, port: int, names: tuple[str, ...], workers: int, seconds: float, memory: int, browse: bool) -> None:
-    """Open the page: the whole pass in the browser, every number clickable, your own tokens and weights in place of ours."""
+def command(
+    source: str | None, host: str, port: int, names: tuple[str, ...], workers: int, seconds: float, memory: int,
+    token_seconds: float, browse: bool,
+) -> None:  # fmt: skip
+    """Open the page: the whole pass in the browser, every number clickable, your own tokens and weights in place of ours.
+
+    With a model, such as a GPT-2 folder, the page also proves its next tokens, as exactformer certify does.
+    """
     try:
         import uvicorn
 
@@ -26,15 +38,29 @@ def command(host: str, port: int, names: tuple[str, ...], workers: int, seconds:
     except ImportError:
         raise click.ClickException("the page needs its extra: pip install 'exactformer[web]'") from None
 
+    if source is None:
+        refuse(given("token_seconds"), "--token-seconds: goes with a model")
+    else:
+        _check(source)
     listener = _listener(host, port)
     with listener:
         address = f"http://{_shown(host)}:{listener.getsockname()[1]}/"
         click.echo(f"exactformer: {address}  (Ctrl-C ends it)")
         if browse:
             webbrowser.open(address)
-        app = application({*LOOPBACK, _shown(host), *names}, workers, seconds, memory << 20)
+        app = application({*LOOPBACK, _shown(host), *names}, workers, seconds, memory << 20, source, token_seconds)
         config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=1)
         uvicorn.Server(config).run([listener])
+
+
+def _check(source: str) -> None:
+    """Refuse at once what can be seen at once: no model, one without logits, too little memory."""
+    from exactformer.certified.certifying import CAP
+    from exactformer.certified.memory import check_memory
+
+    worksheet = opened(source)
+    refuse(worksheet.model.config.unembedding == "none", f"{source}: the model has no logits: there is no token to prove")
+    check_memory(worksheet.model, worksheet.title or source, 1, CAP)
 
 
 def _listener(host: str, port: int) -> socket.socket:

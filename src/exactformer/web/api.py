@@ -28,13 +28,15 @@ SOURCE: dict[str, Any] = {
 
 
 class Operation(NamedTuple):
-    """A task of `tasks.py`: what it is given, and how many seconds it may take (0: as long as any)."""
+    """What is given, and how many seconds it may take (0: as long as any). Tasks are those of `tasks.py`; where `of_model` is
+    true, the process of the model answers (`certified_worker.py`)."""
 
     task: str
     summary: str
     given: dict[str, dict[str, Any]]
     required: tuple[str, ...] = ()
     seconds: float = 0
+    of_model: bool = False
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -42,6 +44,15 @@ class Operation(NamedTuple):
 
 
 _STEPS = {"type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 50}
+_TOKENS = {"type": "integer", "minimum": 1, "maximum": 20}
+_ASKED = {
+    "prompt": {"type": "string", "maxLength": 20_000},
+    "ids": {"type": "string", "maxLength": 20_000},
+    "tokens": _TOKENS,
+    "top": {"type": "integer", "minimum": 1, "maximum": 50},
+    "cap": {"type": "integer", "minimum": 4, "maximum": 15},
+    "digits": {"type": "integer", "minimum": 0, "maximum": 80},
+}
 _FORMS = ["json", "markdown", "latex", "html", "text", "worksheet"]
 OPERATIONS = (
     Operation(
@@ -76,6 +87,12 @@ OPERATIONS = (
         "export", "A pass as a file: its name, its type and its text.",
         {"source": SOURCE, "form": {"type": "string", "enum": _FORMS}}, ("source", "form"),
     ),
+    Operation(
+        "certify", "One of the next tokens (`number` of `tokens`) of the model that the server was started with, proved: "
+        "its margin, the largest logits, bits and radius by layer.",
+        _ASKED | {"number": _TOKENS}, of_model=True,
+    ),
+    Operation("certificate", "The certificate of the next tokens, as a file.", _ASKED, of_model=True),
 )  # fmt: skip
 
 
@@ -139,7 +156,7 @@ def openapi() -> dict[str, Any]:
                 "403": "from another page, or for another host",
                 "413": "too long",
                 "415": "not JSON",
-                "422": "a worksheet, an edit or a step that is refused, in the words of the command line",
+                "422": "a worksheet, an edit, a step or a prompt that is refused, in the words of the command line",
                 "503": "busy",
                 "504": "takes longer than allowed",
                 "507": "needs more memory than allowed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from exactformer import __version__
 from exactformer.web.api import OPERATIONS, Operation, mismatch, openapi
+from exactformer.web.certifier import Certifier
 from exactformer.web.guard import LARGEST_BODY, Guard, TooLong
 from exactformer.web.workers import Answer, Pool, refusal
 
@@ -26,18 +27,28 @@ STATIC = Path(__file__).parent / "static"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-def application(hosts: Iterable[str] = LOOPBACK, workers: int = 4, seconds: float = 20, memory: int = 2**30) -> Starlette:
-    """The ASGI application; it answers requests for `hosts` alone."""
+def application(
+    hosts: Iterable[str] = LOOPBACK,
+    workers: int = 4,
+    seconds: float = 20,
+    memory: int = 2**30,
+    model: str | None = None,
+    token_seconds: float = 300,
+) -> Starlette:
+    """The ASGI application; it answers requests for `hosts` alone. Tokens of `model` are proved, in `token_seconds` each."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.pool = Pool(workers, seconds, memory)
+        app.state.certifier = None if model is None else Certifier(model, token_seconds)
         warming = asyncio.ensure_future(app.state.pool.run("examples", {}))  # so that the first visitor does not wait
         try:
             yield
         finally:
             warming.cancel()
             app.state.pool.close()
+            if app.state.certifier is not None:
+                app.state.certifier.close()
 
     return Starlette(
         routes=[
@@ -59,7 +70,12 @@ def _operation(operation: Operation) -> Any:
         arguments = await _arguments(request, operation)
         if isinstance(arguments, Answer):
             return _response(arguments)
-        return _response(await _computed(request, operation.task, arguments, operation.seconds))
+        state = request.app.state
+        if not operation.of_model:
+            return _response(await _awaited(request, state.pool.run(operation.task, arguments, operation.seconds or None)))
+        if state.certifier is None:
+            return _response(refusal(422, "no model was given when the server was started: exactformer serve MODEL_DIR"))
+        return _response(await _awaited(request, state.certifier.ask(operation.task, arguments)))
 
     return endpoint
 
@@ -83,9 +99,9 @@ def _refused_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-async def _computed(request: Request, task: str, arguments: dict[str, Any], seconds: float) -> Answer:
-    """The answer of a worker; when the client goes away first, the computation ends."""
-    computation = asyncio.ensure_future(request.app.state.pool.run(task, arguments, seconds or None))
+async def _awaited(request: Request, answer: Coroutine[Any, Any, Answer]) -> Answer:
+    """The answer of a process; when the client goes away first, the computation ends."""
+    computation = asyncio.ensure_future(answer)
     gone = asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait({computation, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -105,7 +121,9 @@ async def _examples(request: Request) -> Response:
 
 
 async def _about(request: Request) -> Response:
-    return _response(Answer(200, json.dumps({"version": __version__, "model": None}).encode()))
+    certifier = request.app.state.certifier
+    about = {"version": __version__, "model": None if certifier is None else certifier.about}
+    return _response(Answer(200, json.dumps(about).encode()))
 
 
 async def _described(request: Request) -> Response:

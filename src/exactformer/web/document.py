@@ -47,7 +47,13 @@ def outline(trace: Trace) -> dict[str, Any]:
         "steps": [_step(step, trace, links(step)) for step in trace.steps],
         "weights": [_step(step, trace, []) for step in weights],
         "output": [
-            {"token": out.token, "proved": out.proved, "told": verdict(out, trace.arithmetic), "stopped": trace.stopped[n]}
+            {
+                "token": out.token,
+                "id": None if out.token is None else token_id(trace, out.token),
+                "proved": out.proved,
+                "told": verdict(out, trace.arithmetic),
+                "stopped": trace.stopped[n],
+            }
             for n, out in enumerate(trace.output)
         ],
         "breaks": [
@@ -56,6 +62,10 @@ def outline(trace: Trace) -> dict[str, Any]:
             if _applies(blank, name)
         ],
     }
+
+
+def token_id(trace: Trace, token: str) -> int:
+    return trace.model.ids((token,))[0]
 
 
 def weight_step(name: str, values: Any) -> Step:

@@ -13,6 +13,7 @@ import re
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from exactformer.numbers import Named
 from exactformer.trace import Step, Trace
 from exactformer.web import document
+from exactformer.web.axes import TOKEN, axes
 
 STYLES = ("base.css", "pass.css", "pages.css")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
@@ -27,6 +29,8 @@ _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MU
 _MOST_VALUES = 20_000  # numbers of a step that a file holds
 _MOST_OPENED = 4_000
 _OPENED_DIGITS = 50
+_BLOCK = (16, 32)  # rows and columns that are fetched at once (book.js)
+_SHOWN = 48  # columns that a table shows at once (table.js)
 
 
 def page(trace: Trace, digits: int = 12) -> str:
@@ -68,7 +72,39 @@ def held(trace: Trace, digits: int) -> dict[str, Any]:
     steps = [*trace.steps, *(document.weight_step(*named) for named in trace.model.weights.named())]
     values = {step.name: document.values(step, digits) for step in steps if step.values.size <= _MOST_VALUES}
     numbers, opened = _opened([step for step in trace.steps if step.name in values], digits)
-    return {"pass": document.outline(trace) | {"values": values}, "numbers": numbers, "opened": opened}
+    blocks, words = _blocks(trace, [step for step in steps if step.name not in values])
+    outline = document.outline(trace) | {"values": values}
+    return {"pass": outline, "numbers": numbers, "opened": opened, "blocks": blocks, "words": words}
+
+
+def _blocks(trace: Trace, steps: list[Step]) -> tuple[dict[str, Any], dict[int, str]]:
+    """Of tables too large to be held: the blocks that show the largest logit of each position, and the rows of the input."""
+    ids = trace.model.ids(trace.tokens)
+    winners = [document.token_id(trace, out.token) for out in trace.output if out.token is not None]
+    blocks: dict[str, Any] = {}
+    words: dict[int, str] = {}
+    count = 0
+    for step in steps:
+        high, wide = (-(-size // part) for size, part in zip(step.values.shape[-2:], _BLOCK, strict=True))
+        kinds = axes(step.name, step.values.ndim)
+        rows = sorted({i // _BLOCK[0] for i in ids}) if kinds[0] == TOKEN else range(high)
+        last = step.values.shape[-1]
+        columns = sorted({c for w in winners for c in _around(w, last)}) if kinds[-1] == TOKEN else range(wide)
+        for r, c in product(rows, columns):
+            across, down = (range(n * part, (n + 1) * part) for n, part in zip((r, c), _BLOCK, strict=True))
+            shown = document.window(step, slice(across.start, across.stop), slice(down.start, down.stop))
+            count += shown.size
+            if count > _MOST_VALUES:
+                return blocks, words
+            blocks[f"{step.name} {r} {c}"] = document.nested(shown, document.brief)
+            words |= document.words(trace, [step], across, down)
+    return blocks, words
+
+
+def _around(column: int, columns: int) -> range:
+    """Blocks of the columns that the page shows when it goes to one."""
+    left = max(0, min(column - 1, columns - _SHOWN))
+    return range(left // _BLOCK[1], (left + _SHOWN - 1) // _BLOCK[1] + 1)
 
 
 def _opened(steps: list[Step], digits: int) -> tuple[dict[str, int], list[dict[str, Any]]]:

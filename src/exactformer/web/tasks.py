@@ -7,6 +7,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from exactformer.checking.checker import check_text
 from exactformer.checking.fixing import fix_text, to_fix
 from exactformer.checking.lessons import lesson_text, lessons
@@ -22,7 +24,7 @@ from exactformer.render.comparison import sides
 from exactformer.trace import Trace
 from exactformer.web import document
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
-from exactformer.web.worksheet_text import written
+from exactformer.web.worksheet_text import told_in_words, written
 from exactformer.worksheets import WorksheetError, example_text, examples
 from exactformer.worksheets.worksheet import parse
 
@@ -183,12 +185,24 @@ def exported(source: Source, form: str) -> dict[str, Any]:
     """A file: its name, its type and its text."""
     worksheet = worksheet_of(source)
     if form == "worksheet":
-        text = written(worksheet)
+        text = written(worksheet, _unchanged(source))
     else:
         trace: Trace = trace_of(source)
         text = import_module(f"exactformer.render.{form}").render(trace, document.DIGITS)
     name = (source.example or source.name.rpartition(".")[0] or "pass").replace("/", "-")
     return {"name": f"{name}.{_ENDINGS.get(form, form)}", "type": _TYPES.get(form, "text/plain"), "text": text}
+
+
+def _unchanged(source: Source) -> dict[str, str]:
+    """Weights that the worksheet told in words, and that are still so."""
+    raw = parse(example_text(source.example) if source.example else source.worksheet, source.name)
+    before = dict(worksheet_of(replace(source, edits=(), breaks=())).model.weights.named())
+    after = dict(worksheet_of(source).model.weights.named())
+    return {
+        name: text
+        for name, text in told_in_words(raw).items()
+        if name in before and name in after and (before[name] is after[name] or np.array_equal(before[name], after[name]))
+    }
 
 
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {

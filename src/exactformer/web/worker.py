@@ -36,19 +36,19 @@ def serve(connection: Connection, memory: int) -> None:
 
 def _answer(tasks: Any, name: str, arguments: dict[str, Any], memory: int) -> tuple[int, bytes]:
     try:
-        return 200, _json(tasks.run(name, arguments))
+        return 200, as_json(tasks.run(name, arguments))
     except tasks.REFUSED as error:
-        return 422, _json({"error": " ".join(str(error).split())})
+        return 422, as_json({"error": " ".join(str(error).split())})
     except MemoryError:
-        return 507, _json({"error": f"the computation needs more than {memory >> 20} MB"})
+        return 507, as_json({"error": f"the computation needs more than {memory >> 20} MB"})
     except RecursionError:
-        return 422, _json({"error": "the numbers of this pass are nested too deeply"})
+        return 422, as_json({"error": "the numbers of this pass are nested too deeply"})
     except Exception:
         traceback.print_exc(file=sys.stderr)
-        return 500, _json({"error": "the server made a mistake; its terminal says which"})
+        return 500, as_json({"error": "the server made a mistake; its terminal says which"})
 
 
-def _json(value: dict[str, Any]) -> bytes:
+def as_json(value: dict[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 

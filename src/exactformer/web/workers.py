@@ -68,7 +68,7 @@ class Worker:
             self._process.kill()
 
     def _start(self) -> None:
-        context = multiprocessing.get_context(_method())
+        context = multiprocessing.get_context(start_method())
         here, there = context.Pipe()
         self._process = context.Process(target=serve, args=(there, self.memory), daemon=True)  # type: ignore[attr-defined]
         self._process.start()
@@ -89,7 +89,7 @@ class Worker:
         return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
 
 
-def _method() -> str:
+def start_method() -> str:
     return "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 
 
@@ -106,7 +106,7 @@ class Pool:
         self._waiting, self._long = 0, 0
         self._kept: OrderedDict[bytes, Answer] = OrderedDict()
         self._kept_bytes = 0
-        if _method() == "forkserver":
+        if start_method() == "forkserver":
             multiprocessing.get_context("forkserver").set_forkserver_preload(["exactformer.web.tasks"])
 
     def close(self) -> None:

@@ -17,8 +17,9 @@ from exactformer.worksheets import Worksheet
 _WIDEST = 100
 
 
-def written(worksheet: Worksheet) -> str:
-    """
+def written(worksheet: Worksheet, texts: Mapping[str, str] | None = None) -> str:
+    """As TOML; `texts` has weights that are told in words ("identity", "drawn 1 by 1/1000"), by name.
+
     >>> from exactformer.worksheets import load, loads
     >>> again = loads(written(load("capstone")))
     >>> again.title, again.trace().token(1)
@@ -32,8 +33,10 @@ def written(worksheet: Worksheet) -> str:
             lines += ["", "[theorem]", f"match = {_list(map(list, worksheet.rule.match))}"]
             lines += [f"similar = {_text(name)}" for name in _similar(worksheet)]
     else:
-        lines += ["", *_model(worksheet.model)]
+        lines += ["", *_model(worksheet, texts or {})]
     lines += ["", "[input]", f"tokens = {_list(worksheet.tokens)}"]
+    if worksheet.notes:
+        lines += ["", "[notes]", *(f"{_key(step)} = {_text(said)}" for step, said in worksheet.notes)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -42,10 +45,27 @@ def _is(one: Model, other: Model) -> bool:
     return one.config == other.config and mine.keys() == theirs.keys() and all(np.array_equal(mine[n], theirs[n]) for n in mine)
 
 
-def _model(model: Model) -> Iterator[str]:
-    config = model.config
+def told_in_words(raw: Mapping[str, Any]) -> dict[str, str]:
+    """The weights of a parsed worksheet that are texts, by name.
+
+    >>> told_in_words({"weights": {"W_E": [[1]], "blocks": [{"attn": {"W_Q": "2 identity"}}]}})
+    {'blocks.0.attn.W_Q': '2 identity'}
+    """
+
+    def found(value: Any, name: str) -> Iterator[tuple[str, str]]:
+        if isinstance(value, str):
+            yield name, value
+        items = value.items() if isinstance(value, dict) else enumerate(value) if name == "blocks" else ()
+        for key, item in items:
+            yield from found(item, f"{name}.{key}".lstrip("."))
+
+    return dict(found(raw.get("weights", {}), ""))
+
+
+def _model(worksheet: Worksheet, texts: Mapping[str, str]) -> Iterator[str]:
+    model, config = worksheet.model, worksheet.model.config
     yield "[model]"
-    yield f"vocabulary = {_list(config.vocabulary)}"
+    yield f"vocabulary = {_list(config.vocabulary) if worksheet.tokenizer is None else _text('gpt2')}"
     for field in ("dim", "blocks", "heads", "head_dim", "mlp"):
         yield f"{field} = {getattr(config, field)}"
     yield f"scale = {_number(config.scale) if isinstance(config.scale, Exact) else _text(config.scale)}"
@@ -60,12 +80,13 @@ def _model(model: Model) -> Iterator[str]:
     yield from ("", "[weights]")
     block = ""
     for name, values in sorted(model.weights.named(), key=lambda named: named[0].startswith("blocks.")):
+        text = texts.get(name)
         if name.startswith("blocks."):
             _, number, name = name.split(".", 2)
             if number != block:
                 block = number
                 yield from ("", "[[weights.blocks]]")
-        yield from _array(name, values)
+        yield from _array(name, values) if text is None else (f"{name} = {_text(text)}",)
 
 
 def _array(name: str, values: Any) -> Iterator[str]:

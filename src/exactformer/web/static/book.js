@@ -1,8 +1,8 @@
 // A pass as the page knows it: steps by name, and the numbers that were fetched so far, whole or by blocks.
 
-const WHOLE = 2500; // numbers of a step that are fetched at once
-const ROWS = 16,
-  COLUMNS = 32; // else rows and columns of a block
+import { COLUMNS, ROWS } from "./store.js";
+
+const WHOLE = 2500; // numbers of a step that are fetched at once; else blocks of it
 const MOST_FLYING = 2;
 
 export class Book {
@@ -112,6 +112,11 @@ export class Book {
         job().finally(() => this.waiting.delete(key)),
       );
     return this.waiting.get(key);
+  }
+
+  /** The columns of the largest entries of a step over the vocabulary, by position; null where a position has none. */
+  winners(step) {
+    return ["logits", "probs"].includes(step.name) ? this.output.map(({ id }) => id ?? null) : [];
   }
 
   /** The names of rows or columns along an axis of a step. */

@@ -6,7 +6,7 @@ import { address, go } from "./route.js";
 
 export async function homeView(store) {
   const trouble = h("div", { "aria-live": "polite" });
-  const { examples } = await store.get("examples");
+  const [{ examples }, { model }] = await Promise.all([store.get("examples"), store.get("about")]);
   const before = recent();
   return h(
     "main",
@@ -22,6 +22,7 @@ export async function homeView(store) {
           "open any number, and follow it back to the weights.",
       ),
     ),
+    model ? certifiedSection(model) : null,
     h(
       "section",
       { "aria-labelledby": "examples" },
@@ -58,6 +59,40 @@ function card(example) {
         "p",
         { class: "meta" },
         `${example.tokens.slice(0, 8).join(" ")} · ${count(example.blocks, "block")} · ${count(example.heads, "head")}`,
+      ),
+    ),
+  );
+}
+
+/** The model that the server was started with. */
+function certifiedSection({ name }) {
+  const heights = [92, 74, 60, 52, 40, 33, 22, 15];
+  const points = heights.map((y, n) => [24 + n * 32, y]);
+  return h(
+    "section",
+    { "aria-labelledby": "certified" },
+    h("h2", { id: "certified" }, "Your model"),
+    h(
+      "a",
+      { class: "card wide", href: "#certified" },
+      svg(
+        "svg",
+        { class: "mini", viewBox: "0 0 272 108", "aria-hidden": "true" },
+        svg("polyline", { class: "growth", points: points.join(" ") }),
+        points.map(([cx, cy], n) =>
+          svg("circle", { class: `dot ${n === heights.length - 1 ? "out" : "attention"}`, cx, cy, r: 5 }),
+        ),
+      ),
+      h(
+        "div",
+        {},
+        h("h3", {}, `${name}: the next token, proved`),
+        h(
+          "p",
+          {},
+          "Give a prompt. Each token that follows is proved to be the argmax of the exact network, with its margin, " +
+            "proved digits of the largest logits, and a certificate to check again.",
+        ),
       ),
     ),
   );

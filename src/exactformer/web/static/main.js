@@ -1,6 +1,7 @@
 // The page: the address says what is shown.
 
 import { h, problem } from "./dom.js";
+import { Certified } from "./certified.js";
 import { checkView } from "./check.js";
 import { homeView } from "./home.js";
 import { Pass } from "./pass.js";
@@ -9,18 +10,26 @@ import { openStore } from "./store.js";
 
 const store = openStore();
 const pass = new Pass(store);
+const certified = new Certified(store);
+const PAGES = { "": "home", check: "check", certified: "certified" };
 let shown = null;
 
 async function show() {
   const route = read();
-  const page = !store.live ? "pass" : route.source === "" ? "home" : route.source === "check" ? "check" : "pass";
+  const page = (store.live && PAGES[route.source]) || "pass";
   mark(route.source);
+  if (page !== "certified") certified.stop();
   if (page === "pass") {
     place(pass.element, page);
     await pass.show(route);
   } else {
     pass.walk?.stop();
     try {
+      if (page === "certified") {
+        place(certified.element, page);
+        await certified.show(route);
+        return;
+      }
       const view = page === "home" ? await homeView(store) : shown === "check" ? null : checkView(store);
       if (view && read().source === route.source) place(view, page);
     } catch (error) {
@@ -58,3 +67,12 @@ addEventListener("keydown", (event) => {
   if (shown === "pass") pass.walk?.pressed(event);
 });
 show();
+if (store.live) offer();
+
+/** A page for the model, where one was given at the start. */
+async function offer() {
+  const { model } = await store.get("about");
+  if (!model) return;
+  document.querySelector(".top nav").append(h("a", { href: "#certified" }, "Certified"));
+  mark(read().source);
+}

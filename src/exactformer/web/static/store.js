@@ -1,6 +1,8 @@
 // Where passes come from: the server, or the page itself where it was written as a single file.
 
 const TIMEOUT = 90000;
+export const ROWS = 16; // of a block of a large table
+export const COLUMNS = 32;
 
 export class ServerError extends Error {}
 
@@ -60,10 +62,24 @@ class Kept {
     if (task === "number") {
       const place = this.held.numbers[`${body.step}[${body.index.join(",")}]`];
       if (place !== undefined) return this.held.opened[place];
-      const value = body.index.reduce((part, n) => part?.[n], this.held.pass.values[body.step]);
+      const value = body.index.reduce((part, n) => part?.[n], this.held.pass.values[body.step]) ?? this.inBlock(body);
       if (value) return plainly(value);
     }
+    if (task === "values") {
+      const [name] = body.steps;
+      const block = this.block(name, body.start, body.left);
+      if (block) return { values: { [name]: block }, words: this.held.words };
+    }
     throw new ServerError("this needs the server: exactformer serve");
+  }
+
+  /** Of a large table, some parts are held. */
+  block(name, row, column) {
+    return this.held.blocks[`${name} ${Math.floor(row / ROWS)} ${Math.floor(column / COLUMNS)}`];
+  }
+
+  inBlock({ step, index: [row, column] }) {
+    return this.block(step, row, column)?.[row % ROWS]?.[column % COLUMNS];
   }
 
   cancel() {}

@@ -1,11 +1,14 @@
 // A matrix as a real table: rows and columns with their labels, drawn as needed where there are many.
 
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 import { kind, nearly, shown, spoken } from "./values.js";
 
 const DRAWN = 48; // rows that are drawn without windowing, and columns that are drawn at once
-const SPARE = 8; // rows drawn above and below what is seen
-const HEIGHT = 34; // pixels of a row, where rows are drawn as needed
+const JUMPS = 8; // rows whose largest entries can be jumped to
+const SPARE = 8; // rows drawn above and below what is seen, and at a time
+const STAYING = 128; // rows of a table that stay once they are drawn: what is there already scrolls most smoothly
+const PAUSE = 150; // milliseconds before the next rows of such a table are drawn ahead
+const HEIGHT = 37; // pixels of a row and the gap below it, where rows are drawn as needed
 
 /** options: { head, caption, note, role, heat, open(index), lit(index), changed(index), selected } */
 export class Matrix {
@@ -13,7 +16,8 @@ export class Matrix {
     Object.assign(this, { book, step, options });
     const shape = step.shape.length === 1 ? [1, step.shape[0]] : step.shape.slice(-2);
     [this.rows, this.columns] = shape;
-    this.left = 0;
+    this.winners = this.columns > DRAWN ? book.winners(step) : [];
+    this.left = this.leftOf(this.winners[options.row ?? this.rows - 1] ?? 0);
     this.windowed = this.rows > DRAWN;
     [this.above, this.below] = [spacer(), spacer()];
     this.body = h("tbody", {}, this.above, this.below);
@@ -38,7 +42,7 @@ export class Matrix {
     this.table.addEventListener("keydown", (event) => this.moved(event));
     if (this.windowed)
       this.scroller.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()), { passive: true });
-    this.focus = [0, 0];
+    this.focus = [0, this.left];
     this.lines = new Map();
     this.draw(true);
   }
@@ -48,28 +52,48 @@ export class Matrix {
     return rank === 1 ? [j] : rank === 2 ? [i, j] : [this.options.head, i, j];
   }
 
-  get range() {
+  /** The rows in sight, and some more. */
+  get seen() {
     if (!this.windowed) return [0, this.rows];
-    const top = Math.floor(this.scroller.scrollTop / HEIGHT);
-    const seen = Math.ceil((this.scroller.clientHeight || 500) / HEIGHT);
-    return [Math.max(0, top - SPARE), Math.min(this.rows, top + seen + SPARE)];
+    const first = Math.floor(this.scroller.scrollTop / HEIGHT / SPARE) * SPARE;
+    const count = Math.ceil((this.scroller.clientHeight || 500) / HEIGHT);
+    return [Math.max(0, first - SPARE), Math.min(this.rows, first + count + 2 * SPARE)];
+  }
+
+  /** Draw more rows ahead, a few at a time, while nothing else is to do; their numbers are fetched when they are in sight. */
+  grow() {
+    clearTimeout(this.growing);
+    if (!this.windowed || this.rows > STAYING || this.span[1] - this.span[0] === this.rows) return;
+    this.growing = setTimeout(() => {
+      if (!this.element.isConnected) return;
+      const [top, bottom] = this.span;
+      this.span = [Math.max(0, bottom < this.rows ? top : top - SPARE), Math.min(this.rows, bottom + SPARE)];
+      this.draw();
+    }, PAUSE);
   }
 
   /** Draw what is seen; what is not here yet is fetched, and drawn when it comes. */
   draw(force = false) {
-    const [top, bottom] = this.range;
+    const seen = this.seen;
+    const stays = this.rows <= STAYING && this.span;
+    const [top, bottom] = stays ? [Math.min(seen[0], this.span[0]), Math.max(seen[1], this.span[1])] : seen;
     const [left, right] = [this.left, Math.min(this.left + DRAWN, this.columns)];
-    if (!force && this.drawn === `${top} ${bottom} ${left}`) return;
-    this.drawn = `${top} ${bottom} ${left}`;
+    const drawn = `${seen} ${top} ${bottom} ${left}`;
+    if (!force && this.drawn === drawn) return;
+    this.drawn = drawn;
+    this.span = [top, bottom];
     if (force || this.head.dataset.left !== String(left)) this.drawHead(left, right);
-    this.drawRows(top, bottom, left, right, force);
-    const absent = [...this.lines.values()].some((line) => line.classList.contains("partial"));
-    if (absent && !this.fetching) this.fetch([top, bottom], [left, right]);
+    this.drawRows(top, bottom, left, right, seen);
+    let absent = false;
+    for (let i = seen[0]; i < seen[1]; i++) absent ||= this.lines.get(i).classList.contains("partial");
+    if (!absent) this.grow();
+    else if (!this.fetching) this.fetch(seen, [left, right]);
   }
 
   /** Fetch what is seen, drawing it as it comes; then look whether something else is seen by now. */
   async fetch(rows, columns) {
     const arrived = () => this.element.isConnected && this.draw(true);
+    const asked = this.drawn;
     this.fetching = true;
     try {
       await this.book.needBlocks(this.step.name, rows, columns, arrived);
@@ -79,18 +103,16 @@ export class Matrix {
     } finally {
       this.fetching = false;
     }
-    arrived();
+    if (this.drawn !== asked) arrived();
   }
 
-  /** Rows that are drawn already stay as they are, unless some of their numbers were missing. */
-  drawRows(top, bottom, left, right, force) {
-    const stays = (i, line) =>
-      i >= top && i < bottom && line.dataset.left === String(left) && !(force && line.classList.contains("partial"));
+  /** Rows that are drawn already stay as they are, but for numbers in sight that were missing. */
+  drawRows(top, bottom, left, right, seen) {
     for (const [i, line] of this.lines) {
-      if (!stays(i, line)) {
+      if (i < top || i >= bottom || line.dataset.left !== String(left)) {
         this.lines.delete(i);
         line.remove();
-      }
+      } else if (i >= seen[0] && i < seen[1] && line.classList.contains("partial")) this.fill(line, i, left);
     }
     let last = this.above;
     for (let i = top; i < bottom; i++) {
@@ -106,6 +128,17 @@ export class Matrix {
     this.below.style.height = `${(this.rows - bottom) * HEIGHT}px`;
     this.above.hidden = top === 0;
     this.below.hidden = bottom === this.rows;
+  }
+
+  /** Put the numbers that have come since into a row. */
+  fill(line, i, left) {
+    for (const place of line.querySelectorAll(".absent")) {
+      const old = place.parentElement;
+      const cell = this.cell(i, left + old.cellIndex - 1);
+      if (!cell.firstChild.classList.contains("absent")) old.replaceWith(cell);
+    }
+    line.classList.toggle("partial", line.querySelector(".absent") !== null);
+    this.light({}, line);
   }
 
   failed(error) {
@@ -145,7 +178,7 @@ export class Matrix {
     const { main, more } = shown(value);
     const cell = h(
       "td",
-      { class: "cell" },
+      { class: this.winners[i] === j ? "cell winner" : "cell" },
       h(
         "button",
         { type: "button", class: `n ${kind(value)}`, tabindex: -1, "data-at": `${i} ${j}`, "aria-label": spoken(value) },
@@ -202,26 +235,57 @@ export class Matrix {
     this.body.querySelector(`[data-at="${i} ${j}"]`)?.focus();
   }
 
+  /** Where to begin, so that a column is seen. */
+  leftOf(column) {
+    return Math.max(0, Math.min(column - 1, this.columns - DRAWN));
+  }
+
   pager() {
     const told = h("span", {}, "");
-    const turn = (by) => {
-      this.left = Math.max(0, Math.min(this.left + by, this.columns - 1));
-      this.focus = [this.focus[0], this.left];
+    const show = (left, row, column) => {
+      this.left = Math.max(0, Math.min(left, this.columns - 1));
+      this.focus = [row, column ?? this.left];
       this.draw(true);
       tell();
     };
     const tell = () => {
-      told.textContent = `columns ${this.left}–${Math.min(this.left + DRAWN, this.columns) - 1} of ${this.columns}`;
+      const [first, last, all] = [this.left, Math.min(this.left + DRAWN, this.columns) - 1, this.columns].map(grouped);
+      told.textContent = `columns ${first}–${last} of ${all}`;
     };
     tell();
     return h(
-      "p",
+      "div",
       { class: "pager" },
-      h("button", { type: "button", onclick: () => turn(-DRAWN) }, "← columns"),
+      button("← columns", () => show(this.left - DRAWN, this.focus[0])),
       told,
-      h("button", { type: "button", onclick: () => turn(DRAWN) }, "columns →"),
+      button("columns →", () => show(this.left + DRAWN, this.focus[0])),
+      this.jumps(show),
     );
   }
+
+  /** To the largest entry of each of the last rows. */
+  jumps(show) {
+    const rows = [...this.winners.keys()].filter((i) => this.winners[i] !== null).slice(-JUMPS);
+    if (!rows.length) return null;
+    const jump = async (i) => {
+      const column = this.winners[i];
+      show(this.leftOf(column), i, column);
+      if (this.windowed) this.scroller.scrollTop = i * HEIGHT;
+      await this.fetch([i, i + 1], [this.left, this.left + DRAWN]);
+      this.light();
+      this.body.querySelector(`[data-at="${i} ${column}"]`)?.focus();
+    };
+    return h(
+      "span",
+      { class: "jumps", role: "group", "aria-label": "Go to the largest" },
+      h("span", {}, "largest"),
+      rows.map((i) => button([h("small", { class: "at" }, String(i)), " ", this.book.output[i].token], () => jump(i))),
+    );
+  }
+}
+
+function grouped(n) {
+  return n.toLocaleString("en");
 }
 
 /** Stands for the rows that are not drawn. */
