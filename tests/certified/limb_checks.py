@@ -29,7 +29,9 @@ def as_arb(x: Fraction) -> arb:
 
 
 def worst(errors: Any, bound: Any) -> float:
-    """The largest quotient. A bound of 0 must be met exactly."""
+    """The largest quotient; infinite where an error is not a number. A bound of 0 must be met exactly."""
+    if np.isnan(np.asarray(errors, dtype=float)).any():
+        return math.inf
     ratios = [
         float(e) / float(b) if b else (math.inf if e else 0.0)
         for e, b in zip(np.ravel(errors), np.broadcast_to(bound, np.shape(errors)).ravel(), strict=True)
@@ -120,7 +122,7 @@ def slice_product_low(random: np.random.Generator) -> float:
 def dots(random: np.random.Generator) -> float:
     """Dot products limb by limb, with all dropped pairs of one sign."""
     n = int(random.integers(3, 8))
-    width = int(random.choice([1, 5, 64, 8191 // n]))
+    width = int(random.choice([1, 5, 64, 8191 // n, 8191 // n, 2 * 8191 // n + 3]))  # the last one is summed in three blocks
     q, k = extreme_limbs(random, n, 1, 2, width), extreme_limbs(random, n, 1, 4, width)
     if random.random() < 0.7:
         q[1:], k[1:] = 2.0**20, 2.0**20

@@ -40,7 +40,7 @@ def true_norm(x: Any, gain: Any, shift: Any, epsilon: Fraction) -> list[list[arb
 def l2(rows: Any, computed: Any) -> Any:
     """L2 distances of rows of balls from rows of fractions."""
     return np.array([
-        float(sum(((a - as_arb(b)) ** 2 for a, b in zip(row, near, strict=True)), arb(0)).sqrt().abs_upper())
+        float(sum((abs(a - as_arb(b)) * abs(a - as_arb(b)) for a, b in zip(row, near, strict=True)), arb(0)).abs_upper().sqrt())
         for row, near in zip(rows, computed, strict=True)
     ])  # fmt: skip
 
@@ -104,27 +104,62 @@ def attend(random: np.random.Generator) -> float:
     elif kind == 1:
         q, k = q * 100, k[:, :1] + k * 1e-4
     v = v * 1e-6 if kind == 2 else v + 50 * (kind == 3)
-    factor = 1 / math.sqrt(width)
+    square = Fraction(1, width)
+    if kind == 4 and n:  # so small that only one unit of its last limb is left, if that, and dot products as large as can be
+        q, k, square = q * 5e3 / sharp, k * 5e3, Fraction(int(random.integers(1, 40)), 16 << (42 * n))
     seen = np.arange(others) <= np.arange(others - length, others)[:, None]
     sizes = [float(random.choice([0.0, 1e-15, 1e-9, 1e-3, 0.3])) for _ in range(3)] if random.random() < 0.6 else [0.0] * 3
     radii = [np.full(t, size) * random.uniform(0.1, 1, t) for t, size in zip((length, others, others), sizes, strict=True)]
     mids = [limbs.split(x, n)[0] if n else x for x in (q, k, v)]
-    with precision(BITS):
-        scale = 1 / arb(width).sqrt()
+    near = [limbs.to_float(x) if n else x for x in mids]
+    steps = [_direction(random, x.shape, r, near) for x, r in zip(near, radii, strict=True)]
+    return _attention_ratio(mids, n, seen, square, radii, steps)
+
+
+def saturated(random: np.random.Generator) -> float:
+    """Two keys, of which one takes all but 10^−11 to 10^−5, while q or its key moves: small differences of large numbers."""
+    width, n = int(random.choice([1, 2, 8])), 6
+    toward = random.standard_normal((1, 1, width))
+    toward *= random.uniform(12, 25) * math.sqrt(width) / (toward**2).sum()
+    k = random.standard_normal((1, 1, width)) + np.concatenate([toward, 0 * toward], axis=1)
+    q = toward * (toward**2).sum() ** -0.5 * random.uniform(0.5, 2)
+    q *= random.uniform(12, 25) * math.sqrt(width) / (q * toward).sum()
+    v = random.standard_normal((1, 2, width)) * 30
+    mids = [limbs.split(x, n)[0] for x in (q, k, v)]
+    radii, steps = [np.zeros(1), np.zeros(2), np.zeros(2)], [np.zeros_like(x) for x in (q, k, v)]
+    moved = int(random.integers(2))
+    radii[moved][0] = 1e-14
+    along = (toward, q)[moved] * float(random.choice((-1.0, 1.0)))
+    steps[moved][:, :1] = along * (1e-14 * (1 - 1e-12) / math.sqrt((along**2).sum()))
+    return _attention_ratio(mids, n, np.ones((1, 2), bool), Fraction(1, width), radii, steps)
+
+
+def many_positions(n: int, others: int = 1024) -> float:
+    """The last position of many, with keys that move."""
+    random, width = np.random.default_rng(n), 2
+    q, k, v = (random.standard_normal((1, t, width)) * 3 for t in (1, others, others))
+    mids = [limbs.split(x, n)[0] if n else x for x in (q, k, v)]
+    radii = [np.zeros(1), np.full(others, 1e-9), np.full(others, 1e-9)]
+    steps = [np.zeros_like(q), *(_direction(random, x.shape, r, [q, k]) for x, r in zip((k, v), radii[1:], strict=True))]
+    return _attention_ratio(mids, n, np.ones((1, others), bool), Fraction(1, width), radii, steps)
+
+
+def _attention_ratio(mids: list[Any], n: int, seen: Any, square: Fraction, radii: list[Any], steps: list[Any]) -> float:
+    """The error of attention to q, k and v that are `steps` away; the scores are multiplied by the root of `square`."""
     if n:
-        limbed = limbs.from_integers(np.array([math.isqrt((1 << (42 * n)) // width)], dtype=object), n + 1)[:, 0]
+        root = math.isqrt((square.numerator << (42 * n)) // square.denominator)
+        limbed = limbs.from_integers(np.array([root], dtype=object), n + 1)[:, 0]
         mixed = attention.attend_limbs(*mids, seen, limbed, limbs.ulp(n + 1))
     else:
-        mixed = attention.attend_float(*mids, seen, factor)
+        mixed = attention.attend_float(*mids, seen, math.sqrt(square))
     near = [limbs.to_float(x) if n else x for x in mids]
-    moved, _ = attention.reach(mixed, seen, factor * (1 + 2.0**-40), *near, tuple(radii))
-    centres = [exact(x) if n else fractions(x) for x in mids]
-    true = [c + fractions(_direction(random, c.shape, r, near)) for c, r in zip(centres, radii, strict=True)]
+    moved, _ = attention.reach(mixed, seen, math.sqrt(square) * (1 + 2.0**-40), *near, tuple(radii))
+    true = [(exact(x) if n else fractions(x)) + fractions(step) for x, step in zip(mids, steps, strict=True)]
     z = exact(mixed.z) if n else fractions(mixed.z)
     with precision(BITS):
-        errors = [_attention_error(true, t, seen[t], scale, z) for t in range(length)]
-    bound = attention.outwards(moved + mixed.rounding)
-    return worst(np.array(errors), bound)
+        scale = as_arb(square).sqrt()
+        errors = [_attention_error(true, t, seen[t], scale, z) for t in range(len(seen))]
+    return worst(np.array(errors), attention.outwards(moved + mixed.rounding))
 
 
 def _direction(random: np.random.Generator, shape: tuple[int, ...], radius: Any, near: list[Any]) -> Any:
@@ -150,8 +185,9 @@ def _attention_error(true: list[Any], t: int, seen: Any, scale: arb, z: Any) -> 
         powers = [(as_arb(sum(q[head, t] * k[head, s])) * scale).exp() for s in np.flatnonzero(seen)]
         for i in range(q.shape[2]):
             value = sum((p * as_arb(v[head, s, i]) for p, s in zip(powers, np.flatnonzero(seen), strict=True)), arb(0))
-            total += (value / sum(powers, arb(0)) - as_arb(z[head, t, i])) ** 2
-    return float(total.sqrt().abs_upper())
+            apart = value / sum(powers, arb(0)) - as_arb(z[head, t, i])
+            total += apart * apart
+    return float(total.abs_upper().sqrt())
 
 
 def linear(random: np.random.Generator) -> float:

@@ -75,6 +75,7 @@ class CertifiedArithmetic(Arithmetic):
         error = 0.0 if exact else 0.75 * ulp(n) * math.sqrt(limbs.shape[-1])  # Lemma 5
         return Ball(limbs, n, np.full(limbs.shape[1], error * bounds.UP))
 
+    @bounds.MAY_BE_INFINITE
     def add(self, x: Ball, y: Ball) -> Ball:
         """Exact in limbs; in floats, each entry is rounded once."""
         n = min(x.n, y.n)
@@ -84,6 +85,7 @@ class CertifiedArithmetic(Arithmetic):
             return Ball(mid, n, outwards(x.radius + y.radius + bounds.UNIT * norms(mid)))
         return Ball(carry(x.mid + y.mid, n), n, outwards(x.radius + y.radius))
 
+    @bounds.MAY_BE_INFINITE
     def linear(self, x: Ball, weight: Any, bias: Any | None) -> Ball:
         """Of the logits: a radius for every entry (Lemma 18)."""
         matrix = self.store.matrix(weight)
@@ -128,6 +130,7 @@ class CertifiedArithmetic(Arithmetic):
         return matrix.norm(piece, x.gained.gain) * x.gained.inner + matrix.entries * x.gained.outer
 
     # -- the composites
+    @bounds.MAY_BE_INFINITE
     def layer_norm(self, x: Ball, weights: NormWeights, config: Config, name: str, reads: str, note: Note) -> Ball:
         assert config.epsilon is not None
         if self.last_only and name == "ln_final":
@@ -140,6 +143,7 @@ class CertifiedArithmetic(Arithmetic):
             f"{name}.out", "normalise", out, f"{name}.centered", f"{name}.std", f"{name}.w", f"{name}.b"
         )
 
+    @bounds.MAY_BE_INFINITE
     def attend(
         self, x: Ball, weights: AttentionWeights, config: Config, name: str, reads: str, note: Note, cache: Cache | None = None
     ) -> Ball:
@@ -163,7 +167,7 @@ class CertifiedArithmetic(Arithmetic):
         else:
             limbs, error = _constant_limbs(factor, n + 1)
             number = float(factor.to_float())
-            mixed = attention.attend_limbs(q.mid, k.mid, v.mid, seen, limbs, error)
+            mixed = attention.attend_limbs(q.mid, k.mid, v.mid, seen, limbs, error, self.traced)
         radii = (q.radius[0], k.radius[0], v.radius[0])
         moved, score_moved = attention.reach(mixed, seen, number * (1 + 2.0**-40), q.midpoint(), k.midpoint(), v.midpoint(), radii)
         radius = outwards(moved + mixed.rounding)
@@ -194,6 +198,7 @@ class CertifiedArithmetic(Arithmetic):
             parts.append(Ball(part, x.n, np.broadcast_to(outwards(radius), (heads, len(radius)))))
         return parts
 
+    @bounds.MAY_BE_INFINITE
     def mlp(self, x: Ball, weights: MlpWeights, config: Config, name: str, reads: str, note: Note) -> Ball:
         assert config.activation is not None
         x = _resized_gained(x, self.limbs_at(name))
@@ -280,10 +285,23 @@ def _seen(config: Config, rows: int, length: int) -> Any:
 
 def _extended(cache: Cache, name: str, k: Ball, v: Ball) -> tuple[Ball, Ball]:
     """All keys and values of a layer, the new ones last, in the limbs of the new ones."""
-    if name in cache.held:
-        k, v = (_joined(resize(old, new.n), new) for old, new in zip(cache.held[name], (k, v), strict=True))
+    if cache.length:
+        k, v = (_joined(_kept(old, cache.length, new.n), new) for old, new in zip(cache.held[name], (k, v), strict=True))
     cache.held[name] = (k, v)
     return k, v
+
+
+def _kept(x: Ball, length: int, n: int) -> Ball:
+    """The first positions of keys or values in n limbs: a radius is that of a token over all heads, and so is what is added.
+
+    A pass that ended early has left keys beyond the length of the cache: they are none of it.
+    """
+    if x.n == n:
+        return Ball(x.mid[..., :length, :], n, x.radius[:, :length])
+    heads = len(x)
+    beside = resize(Ball(_side_by_side(x.mid, x.n), x.n, x.radius[0])[:length], n)
+    mid = np.moveaxis(beside.mid.reshape(*beside.mid.shape[:-1], heads, -1), -2, -3)
+    return Ball(mid, n, np.broadcast_to(beside.radius, (heads, length)))
 
 
 def _joined(old: Ball, new: Ball) -> Ball:

@@ -14,7 +14,6 @@ from exactformer.certified.elementwise import exp, exp_float
 from exactformer.certified.limbs import (
     BITS,
     Limbs,
-    OutOfRangeError,
     carry,
     check_first,
     from_integers,
@@ -25,6 +24,9 @@ from exactformer.certified.limbs import (
 )
 
 _FARTHEST = 20.0  # movement of a score beyond which nothing is said
+_TERMS = 8191  # products of two limbs that are summed before a carry: 2^40 times that is at most 2^53 − 2^40
+_AT_ONCE = 1 << 22  # limbs of scores that are computed together: 32 MB
+_FIRST = 2.0**52  # of a first limb between two blocks of such sums
 
 
 @dataclass(frozen=True)
@@ -35,21 +37,45 @@ class Mixed:
     rounding: Any  # [T]: L2 over all heads
     pattern: Any  # floats [heads, T, S]
     pattern_error: tuple[float, float]  # |p − pattern| ≤ first · pattern + second, for the exact softmax p of the midpoints
-    dots: Any  # limbs or floats, before the factor
+    dots: Any  # limbs or floats, before the factor; None where nobody looks at them
     dot_error: Any
-    scores: Any  # before the largest is taken off
+    scores: Any  # before the largest is taken off; or None
     score_error: Any  # of their rounding: a number, or [heads, T, 1]
 
 
-def attend_limbs(q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor_error: float) -> Mixed:
-    """q [n, heads, T, width]; k, v [n, heads, S, width]; seen [T, S]; the factor of the scores in n + 1 limbs."""
+def attend_limbs(q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor_error: float, keep: bool = True) -> Mixed:
+    """q [n, heads, T, width]; k, v [n, heads, S, width]; seen [T, S]; the factor of the scores in n + 1 limbs.
+
+    Many positions go a few heads at a time, as scores in limbs are what takes most memory.
+    """
+    heads, together = q.shape[1], max(1, _AT_ONCE // (len(q) * q.shape[2] * k.shape[2]))
+    groups = [slice(start, start + together) for start in range(0, heads, together)]
+    parts = [_attend_heads(q[:, g], k[:, g], v[:, g], seen, factor, factor_error, keep) for g in groups]
+    return parts[0] if len(parts) == 1 else _beside(parts, keep)
+
+
+def _beside(parts: list[Mixed], keep: bool) -> Mixed:
+    """All heads; the errors are those of the worst."""
+    relative, absolute = (max(errors) for errors in zip(*(part.pattern_error for part in parts), strict=True))
+    return Mixed(
+        np.concatenate([part.z for part in parts], axis=1),
+        outwards(norms(np.stack([part.rounding for part in parts], axis=-1))),
+        np.concatenate([part.pattern for part in parts]),
+        (relative, absolute),
+        np.concatenate([part.dots for part in parts], axis=1) if keep else None,
+        parts[0].dot_error,
+        np.concatenate([part.scores for part in parts], axis=1) if keep else None,
+        max(part.score_error for part in parts),
+    )
+
+
+def _attend_heads(q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor_error: float, keep: bool) -> Mixed:
     n, width = len(q), q.shape[-1]
-    _check_length(n, max(k.shape[2], width))
     dots = _dots(q, k)
     scores = multiply(dots, factor[:, None, None, None], n)  # [n, heads, T, S]
     near = to_float(scores)
     size = float(np.abs(to_float(factor[:, None])[0])) * bounds.UP + factor_error
-    largest = float((np.abs(near) * seen).max(initial=0.0)) / size * (1 + 2.0**-30) + 1 if size else 0.0
+    largest = float((np.abs(dots[0]) * seen).max(initial=0.0)) + 1  # of a dot product: the other limbs are less than 1
     score = (size * bounds.dots(width, n) + bounds.product(n, n + 1, n)) * ulp(n) + factor_error * largest  # Lemma 13
     highest = np.where(seen, near, -np.inf).max(axis=-1, keepdims=True)
     highest = np.rint(np.where(np.isfinite(highest), highest, 0.0))
@@ -76,17 +102,12 @@ def attend_limbs(q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor_
         z,
         outwards(norms(by_head.T)),
         pattern,
-        (slack, 3 * power_error * ulp(n)),
-        dots,
+        (slack, 3 * power_error * ulp(n) * (1 + slack)),
+        dots if keep else None,
         bounds.dots(width, n) * ulp(n),
-        scores,
+        scores if keep else None,
         score,
     )
-
-
-def _check_length(n: int, length: int) -> None:
-    if n * length > 8191:  # n sums of that many products of limbs stay below 2^53
-        raise OutOfRangeError(f"attention over {length} entries in {n} limbs: their sums would not be exact")
 
 
 def _dots(q: Limbs, k: Limbs) -> Limbs:
@@ -95,15 +116,20 @@ def _dots(q: Limbs, k: Limbs) -> Limbs:
 
 
 def _sums(powers: Limbs, v: Limbs) -> Limbs:
-    """Σ_s powers_s v_s: pairs of limbs with i + j ≤ n + 1 (Lemma 7)."""
+    """Σ_s powers_s v_s: pairs of limbs with i + j ≤ n + 1, in blocks of s that are summed exactly (Lemma 7)."""
     n, heads, length, others = check_first(powers).shape
     width = check_first(v).shape[3]
     columns = np.ascontiguousarray(v.transpose(1, 2, 0, 3)).reshape(heads, others, n * width)
     parts = np.zeros((n + 2, heads, length, width))
-    for i in range(n):
-        kept = min(n, n + 2 - i)
-        sums = np.matmul(np.ascontiguousarray(powers[i]), columns[:, :, : kept * width]).reshape(heads, length, kept, width)
-        parts[i : i + kept] += sums.transpose(2, 0, 1, 3)
+    block = _TERMS // n
+    for start in range(0, others, block):
+        here = slice(start, start + block)
+        if start:
+            check_first(carry(parts, n + 2), _FIRST)  # all limbs are kept: exact
+        for i in range(n):
+            kept = min(n, n + 2 - i)
+            sums = np.matmul(np.ascontiguousarray(powers[i, :, :, here]), columns[:, here, : kept * width])
+            parts[i : i + kept] += sums.reshape(heads, length, kept, width).transpose(2, 0, 1, 3)
     return carry(parts, n)
 
 
@@ -139,7 +165,7 @@ def attend_float(q: Any, k: Any, v: Any, seen: Any, factor: float) -> Mixed:
         z,
         outwards(norms(by_head.T)),
         pattern,
-        (slack, 4 * bounds.FLOAT_EXP_LEAST),
+        (slack, 4 * bounds.FLOAT_EXP_LEAST * (1 + slack)),
         dots,
         dot[:, :, None],
         scores,
@@ -147,6 +173,7 @@ def attend_float(q: Any, k: Any, v: Any, seen: Any, factor: float) -> Mixed:
     )
 
 
+@bounds.MAY_BE_INFINITE
 def reach(mixed: Mixed, seen: Any, factor: float, q: Any, k: Any, v: Any, radii: tuple[Any, Any, Any]) -> tuple[Any, Any]:
     """Lemma 15: how far z moves, [T] in L2 over all heads, and how far a score does, [T].
 
@@ -179,11 +206,12 @@ def reach(mixed: Mixed, seen: Any, factor: float, q: Any, k: Any, v: Any, radii:
     am, bm = np.matmul(ma, a.transpose(0, 2, 1)), np.matmul(mb, b.transpose(0, 2, 1))  # [heads, T, S]
     squared = (np.matmul(p, gram_a * gram_b) * p).sum(axis=-1) - 2 * (p * am * bm).sum(axis=-1)
     squared += np.square(ma).sum(axis=-1) * np.square(mb).sum(axis=-1)
-    covariance = np.sqrt(np.maximum(squared, 0) + 8 * gamma * np.square(a_most * b_most))
+    covariance = np.sqrt(np.maximum(squared, 0) + bounds.COVARIANCE * gamma * np.square(a_most * b_most)) + bounds.TINY
     covariance += _over(change, an * bn) + _over(upper, an * rb + bn * ra + ra * rb)
     covariance += mu_a * mb_size + ma_size * mu_b + mu_a * mu_b + gamma * a_most * b_most
     apart = np.square(a).sum(axis=-1)[:, None, :] - 2 * am + np.square(ma).sum(axis=-1, keepdims=True)
-    apart = np.sqrt(np.maximum(apart, 0) + 6 * gamma * np.square(a_most)[:, :, None]) + ra + mu_a[:, :, None]  # [heads, T, S]
+    apart = np.sqrt(np.maximum(apart, 0) + bounds.APART * gamma * np.square(a_most)[:, :, None])  # [heads, T, S]
+    apart += ra + mu_a[:, :, None]
     variance = (upper * np.square(apart)).sum(axis=-1)  # [heads, T]
     total = by_value(upper, rv) + factor * by_key(upper, apart, variance, q_sizes, rk) + factor * by_query(covariance, rq)
     return outwards(total * looked), moved

@@ -80,7 +80,10 @@ class Ball:
         return mid - radius, mid + radius
 
     def balls(self) -> Any:
-        """Every entry as a ball of Arb."""
+        """Every entry as a ball of Arb; one whose midpoint is no number is the whole line."""
+        known = np.isfinite(self.midpoint())
+        if not known.all():
+            return Ball(np.where(known, self.mid, 0.0), self.n, np.where(known, self.spread(), np.inf)).balls()
         mids, radii = self.at(0).ravel(), self.spread().ravel().tolist()
         result = np.empty(len(mids), dtype=object)
         with precision(BITS * (self.n + 4) + 64):
@@ -122,8 +125,8 @@ def zero_radius(limbs: Limbs, n: int) -> Ball:
 
 
 def norms(x: Any) -> Any:
-    """L2 norms over the last axis, not too small."""
-    return np.sqrt(np.square(x).sum(axis=-1)) * bounds.UP
+    """L2 norms over the last axis, not too small (Lemma 0)."""
+    return np.sqrt(np.square(x).sum(axis=-1)) * bounds.UP + bounds.TINY
 
 
 def row_norms(x: Ball) -> Any:

@@ -14,6 +14,8 @@ import numpy as np
 UNIT = 2.0**-53  # u: half the distance from 1 to the next float64
 UP = 1 + 2.0**-36  # Lemma 0: (1 + u)^65536 < UP
 FLOOR = 2.0**-400  # of every radius: whatever underflows on the way is smaller by far
+TINY = 2.0**-500  # Lemma 0: more than a norm loses when the squares of its entries underflow
+MAY_BE_INFINITE = np.errstate(over="ignore", invalid="ignore")  # where a bound may be: nothing is claimed then
 CARRY = 0.5 + 2.0**-20  # Lemma 1: limbs dropped after a carry
 SPLIT = 0.5  # Lemma 5: floats in limbs
 TO_FLOAT = 4 * UNIT  # Lemma 5: limbs to a float, relative
@@ -105,4 +107,6 @@ def softmax(score: Any, power: float, length: Any, total: Any) -> Any:
     return (grown(2 * score) + 2 * length * power / total) * UP
 
 
+COVARIANCE = 8  # Lemma 15: γ that the rounding of a squared Frobenius norm takes, in units of max‖a‖² max‖b‖²
+APART = 6  # Lemma 15: the same of a squared distance from the mean, in units of max‖a‖²
 SLOPES = {"gelu_tanh": (-0.13, 1.13), "gelu": (-0.13, 1.13), "relu": (0.0, 1.0), "identity": (1.0, 1.0)}  # Lemma 17

@@ -29,7 +29,7 @@ def ulp(n: int) -> float:
 
 
 def carry(parts: Limbs, n: int) -> Limbs:
-    """Limbs of integers below 2^52.8, in place, as n balanced ones (Lemma 1). The first limb takes what is left over."""
+    """Limbs of integers of at most 2^53 − 2^33, in place, as n balanced ones (Lemma 1). The first limb takes what is left over."""
     rest = np.empty_like(parts[0])
     for i in range(len(parts) - 1, 0, -1):
         np.multiply(parts[i], _INVERSE, out=rest)

@@ -39,10 +39,10 @@ def layer_norm(x: Ball, gain: Vector, shift: Vector, epsilon: Fraction) -> Ball:
 
 
 def reach(radius: Any, centred: Any, dim: int, epsilon: Fraction) -> Any:
-    """Lemma 11: how far z moves when x moves by `radius`, given at most ‖x − μ‖; infinite where the variance may be 0."""
-    lowest = np.sqrt(np.square(np.maximum(centred - radius, 0)) / dim + float(epsilon)) * (1 - 2.0**-40)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(lowest > 0, radius / lowest, np.inf)
+    """Lemma 11: how far z moves when x moves by `radius`, given at most ‖x − μ‖; infinite where the variance may be 0, or is."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        lowest = np.sqrt(np.square(np.maximum(centred - radius, 0)) / dim + float(epsilon)) * (1 - 2.0**-40)
+        return np.where((lowest > 0) & (lowest < np.inf), radius / lowest, np.inf)
 
 
 def _unit(x: Limbs, epsilon: Fraction) -> tuple[Limbs, Any, Any]:
@@ -95,7 +95,7 @@ def _unit_float(x: Ball, epsilon: Fraction) -> tuple[Any, Any]:
     centred = x.mid - x.mid.mean(axis=-1, keepdims=True)
     size = norms(centred)
     moved = math.sqrt(dim) * bounds.gamma(dim + 1) * np.abs(x.mid).mean(axis=-1) + 2 * bounds.UNIT * size
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         unit = centred / np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + float(epsilon))
-    inner = reach((x.radius + moved) * bounds.UP, size * (1 - 2.0**-34), dim, epsilon)
+    inner = reach((x.radius + moved) * bounds.UP, (size - 2 * bounds.TINY) * (1 - 2.0**-34), dim, epsilon)
     return unit, inner + bounds.gamma(dim / 2 + 8) * math.sqrt(dim) * 1.01

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.certified.bounds import UNIT, UP, gamma
+from exactformer.certified import bounds
 
 _STEPS = 60  # of the power iteration that guesses the norm
 _ABOVE = 1.01  # the guess is made larger by this, and by more where that is not enough
@@ -15,9 +15,10 @@ _ABOVE = 1.01  # the guess is made larger by this, and by more where that is not
 
 def frobenius(matrix: Any) -> float:
     """Not too small: rows are summed first, so that no sum has more terms than Lemma 0 allows."""
-    return float(np.sqrt(np.square(np.atleast_2d(matrix), dtype=np.float64).sum(axis=-1).sum())) * UP
+    return float(np.sqrt(np.square(np.atleast_2d(matrix), dtype=np.float64).sum(axis=-1).sum())) * bounds.UP + bounds.TINY
 
 
+@bounds.MAY_BE_INFINITE
 def spectral(matrix: Any, slack: float = 0.0) -> float:
     """At least ‖A‖₂ for every A with ‖A − matrix‖_F ≤ slack.
 
@@ -27,10 +28,10 @@ def spectral(matrix: Any, slack: float = 0.0) -> float:
     """
     a = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
     entries = frobenius(a)
-    if entries == 0 or not math.isfinite(entries):
-        return (entries + slack) * UP
-    bound = min(entries, *(math.sqrt(b) for b in _gram_bounds(a, entries)))
-    return (bound + slack) * UP
+    if not math.isfinite(entries):
+        return math.inf
+    bound = min([entries, *(math.sqrt(b) for b in _gram_bounds(a, entries))])
+    return (bound + slack) * bounds.UP
 
 
 def _gram_bounds(a: Any, entries: float) -> list[float]:
@@ -38,20 +39,23 @@ def _gram_bounds(a: Any, entries: float) -> list[float]:
     size = len(a)
     gram = np.tril(a @ a.T)
     gram = gram + np.tril(gram, -1).T  # each entry is a computed dot product, and the matrix is symmetric
-    rounding = gamma(a.shape[1]) * entries**2
+    rounding = bounds.gamma(a.shape[1]) * np.square(entries)
     guess = _largest_eigenvalue(gram)
     for attempt in range(8):
         mu = guess * _ABOVE ** (1 + attempt**2)
         rest = -gram
         rest[np.diag_indices(size)] += mu
-        rounding_diagonal = 2 * UNIT * math.sqrt(size) * (mu + float(gram.diagonal().max()))
+        rounding_diagonal = 2 * bounds.UNIT * math.sqrt(size) * (mu + float(gram.diagonal().max()))
         try:
             factor = np.linalg.cholesky(rest)
         except np.linalg.LinAlgError:
             continue
-        residual = frobenius(rest - factor @ factor.T) * (1 + 4 * UNIT) + gamma(size + 2) * frobenius(factor) ** 2 * UP
+        residual = (
+            frobenius(rest - factor @ factor.T) * (1 + 4 * bounds.UNIT)
+            + bounds.gamma(size + 2) * np.square(frobenius(factor)) * bounds.UP
+        )
         if math.isfinite(residual):
-            return [(mu + residual + rounding_diagonal + rounding) * UP]
+            return [(mu + residual + rounding_diagonal + rounding) * bounds.UP]
     return []
 
 

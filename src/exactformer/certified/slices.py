@@ -69,7 +69,8 @@ class Sliced:
 def from_floats(matrix: Any) -> Sliced:
     """The slices of a matrix of floats [K, N]: exact."""
     w = np.asarray(matrix, dtype=np.float64)
-    largest = float(np.abs(w).sum(axis=0).max()) if w.size else 0.0
+    with np.errstate(over="ignore"):
+        largest = min(float(np.abs(w).sum(axis=0).max()), 2.0**1000) if w.size else 0.0
     shift = 0 if largest == 0 else min(_HIGHEST, math.floor(32.6 - math.log2(largest)))
     while True:
         if shift < 0:

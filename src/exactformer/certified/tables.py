@@ -170,6 +170,8 @@ def powers(n: int) -> Powers:
             for j in range(first, TOP + 1):
                 values.append(_integer(power, bits))
                 if j >= FLOAT_LEAST << GRID:
+                    if not power.rad() * 2**70 < power.mid():
+                        raise ArithmeticError("a table of too little precision")
                     floats.append(float(power.mid()))
                 power = power * root if j % 4096 else (arb(j + 1) / 2**GRID).exp()
             inverses = [arb(1) / math.factorial(k) for k in range(degree + 1)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 from flint import arb
 
 from exactformer.certified import bounds
+from exactformer.certified.ball import norms as row_norms
 from exactformer.certified.limbs import BITS, Limbs, from_integers, split
 from exactformer.certified.norms import frobenius, spectral
 from exactformer.certified.slices import Sliced, check_blas, from_floats
@@ -50,13 +50,21 @@ def _nearest(value: arb) -> int:
 
 
 def floats_of(weights: Any) -> Any:
-    """The floats nearest to the weights: themselves, or with a relative error of 2u."""
+    """The floats nearest to the weights: themselves, or with a relative error of u."""
     if weights.dtype != object:
         if not np.isfinite(weights).all():
             raise ValueError("a weight is infinite or not a number")
         return np.asarray(weights, dtype=np.float64)
-    values, _ = integers(weights)
-    return np.array([float(Fraction(int(v), 1 << RATIONAL_BITS)) for v in values.flat]).reshape(weights.shape)
+    return np.array([_nearest_float(number) for number in weights.flat]).reshape(weights.shape)
+
+
+def _nearest_float(number: Any) -> float:
+    if type(number) is not Exact and type(number) is not Named:
+        raise ValueError(f"a weight that is not a number: {number}")
+    try:
+        return number.to_float()
+    except OverflowError:
+        raise ValueError("weights too large: one is beyond the range of float64") from None
 
 
 class Vector:
@@ -139,14 +147,14 @@ class Matrix:
     @functools.cached_property
     def row_sizes(self) -> Any:
         """At least the L2 norms of the rows."""
-        return np.sqrt(np.square(self.dense).sum(axis=1)) * bounds.UP
+        return row_norms(self.dense)
 
     def column_sizes(self, gain: Vector | None) -> Any:
         """At least the L2 norms of the columns, with the rows times γ if there is a gain: Lemma 18."""
         name = "" if gain is None else gain.name
         if name not in self._columns:
             weights = self.dense if gain is None else self.dense * gain.floats[:, None]
-            self._columns[name] = np.sqrt(np.square(weights).sum(axis=0)) * bounds.UP * bounds.UP
+            self._columns[name] = row_norms(weights.T) * bounds.UP
         return self._columns[name]
 
     @functools.cached_property

@@ -1,0 +1,274 @@
+"""The bounds of Lemmas 12 to 15 once more, written out entry by entry: what the package computes is never below, hardly above.
+
+Terms that are too small to show in an error are told apart here: in turn, radii are 0, keys or values all the same, and rows short.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from limb_checks import fractions
+from moving_checks import numbers
+from small_models import gpt2_shaped
+
+from exactformer.certified import attention, bounds, limbs, normalising
+from exactformer.certified.arithmetic import CertifiedArithmetic, _with_bias
+from exactformer.certified.ball import Ball, Gained, norms
+from exactformer.certified.elementwise import activate, activate_float
+from exactformer.certified.weights import Vector
+
+U = 2.0**-53
+
+
+def agrees(bound: Any, formula: Any) -> bool:
+    bound, formula = np.asarray(bound), np.asarray(formula)
+    return bool((formula * (1 - 1e-13) <= bound).all() and (bound <= formula * (1 + 1e-9)).all())
+
+
+def size(x: Any) -> float:
+    return math.sqrt(sum(float(entry) ** 2 for entry in np.ravel(x)))
+
+
+def gamma(k: float) -> float:
+    return k * U / (1 - k * U)
+
+
+def lemma_15(mixed: attention.Mixed, seen: Any, f: float, q: Any, k: Any, v: Any, radii: tuple[Any, Any, Any]) -> list[float]:
+    rq, rk, rv = radii
+    heads, length, width = q.shape
+    others = k.shape[1]
+    relative, absolute = mixed.pattern_error
+    g = gamma(2 * width + 2 * others + 16)
+    a, b = (x - x.mean(axis=1, keepdims=True) for x in (v, k))
+    ra, rb = (
+        r + 8 * U * max(size(x[h, s]) + size(y[h, s]) for h, s in itertools.product(range(heads), range(others)))
+        for r, x, y in ((rv, v, a), (rk, k, b))
+    )
+    result = []
+    for t in range(length):
+        keys = [int(s) for s in np.flatnonzero(seen[t])]
+        moved = max(f * ((size(q[h, t]) + rq[t]) * rk[s] + rq[t] * size(k[h, s])) for h in range(heads) for s in keys)
+        grow = float(bounds.grown(np.float64(2 * moved)))
+        upper, weighted, variances, covariances, apart = np.zeros((heads, others)), [], [], [], np.zeros((heads, others))
+        for h in range(heads):
+            p = mixed.pattern[h, t]
+            base = p * (1 + relative) + absolute
+            change = grow * base + relative * p + absolute
+            upper[h, keys] = ((1 + grow) * base)[keys]
+            mean_a, mean_b = (sum(p[s] * x[h, s] for s in keys) for x in (a, b))
+            most_a, most_b = (max(size(x[h, s]) for s in range(others)) for x in (a, b))
+            mu_a = sum(change[s] * size(a[h, s]) for s in keys) + max(ra[keys]) + g * most_a
+            mu_b = sum(change[s] * size(b[h, s]) for s in keys) + max(rb[keys]) + g * most_b
+            matrix = sum(p[s] * np.outer(a[h, s], b[h, s]) for s in keys) - np.outer(mean_a, mean_b)
+            total = math.sqrt(size(matrix) ** 2 + 8 * g * (most_a * most_b) ** 2) + g * most_a * most_b
+            for s in keys:
+                total += change[s] * size(a[h, s]) * size(b[h, s])
+                total += upper[h, s] * (size(a[h, s]) * rb[s] + size(b[h, s]) * ra[s] + ra[s] * rb[s])
+                apart[h, s] = math.sqrt(size(a[h, s] - mean_a) ** 2 + 6 * g * most_a**2) + ra[s] + mu_a
+            covariances.append(total + mu_a * size(mean_b) + size(mean_a) * mu_b + mu_a * mu_b)
+            variances.append(sum(upper[h, s] * apart[h, s] ** 2 for s in keys))
+            weighted.append(size(q[h, t]) + rq[t])
+        by_value = min(
+            sum(max(upper[:, s]) * rv[s] for s in keys), math.sqrt(sum(max(upper[:, s]) * rv[s] ** 2 for s in keys))
+        )  # fmt: skip
+        linear = sum(max(upper[h, s] * apart[h, s] * weighted[h] for h in range(heads)) * rk[s] for s in keys)
+        squares = sum(max(upper[h, s] * variances[h] * weighted[h] ** 2 for h in range(heads)) * rk[s] ** 2 for s in keys)
+        result.append(by_value + f * min(linear, math.sqrt(squares)) + f * max(covariances) * rq[t])
+    return result
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_how_far_attention_moves(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    heads, others, width, n = 2, 5, int(random.integers(1, 4)), (0, 5)[seed % 2]
+    q, k, v = (random.standard_normal((heads, t, width)) for t in (3, others, others))
+    kind = seed % 3
+    if kind == 1:
+        v[:] = v[:, :1]
+    elif kind == 2:
+        k[:] = k[:, :1]
+    seen = np.arange(others) <= np.arange(2, others)[:, None]
+    sizes = [0.0, 1e-14, 0.3]
+    radii = tuple(random.choice(sizes) * random.uniform(0.1, 1, t) for t in (3, others, others))
+    if n:
+        q, k, v = (limbs.to_float(limbs.split(x, n)[0]) for x in (q, k, v))
+        factor = limbs.split(np.array([0.75]), n + 1)[0][:, 0]
+        mixed = attention.attend_limbs(*(limbs.split(x, n)[0] for x in (q, k, v)), seen, factor, 0.0)
+    else:
+        mixed = attention.attend_float(q, k, v, seen, 0.75)
+    if seed % 4 == 0:  # as if scores were hardly known
+        mixed = replace(mixed, pattern_error=(0.3, 0.01))
+    moved, _ = attention.reach(mixed, seen, 0.75, q, k, v, radii)
+    assert agrees(moved, np.maximum(lemma_15(mixed, seen, 0.75, q, k, v, radii), bounds.FLOOR))
+
+
+@pytest.mark.parametrize("factor", [0.75, 2.0**-70])
+@pytest.mark.parametrize("size_of_values", [1e-9, 1.0, 1e4])
+def test_rounding_of_attention(factor: float, size_of_values: float) -> None:
+    """Lemmas 13 and 14: the rounding of z and of single weights, for scores of every size."""
+    random = np.random.default_rng(int(size_of_values))
+    for n, sharp in itertools.product((0, 4), (1e-3, 1.0, 200.0)):
+        q, k, v = (random.standard_normal((1, t, 3)) for t in (1, 4, 4))
+        q, v = q * sharp, v * size_of_values
+        seen = np.array([[True, True, True, False]])
+        sizes = [max(size(x[0, s]) for s in range(3)) for x in (k, v)]
+        if n == 0:
+            mixed = attention.attend_float(q, k, v, seen, factor)
+            score = gamma(7) * factor * size(q) * sizes[0] + 81 * U
+            shares = float(bounds.grown(np.float64(2 * score))) + 8.4 * U + 2 * gamma(8) + 6 * 2.0**-115
+            expected, slack, least = shares * sizes[1], 2 * shares + 8 * U, 4 * 2.0**-115
+        else:
+            error = 0.75 * limbs.ulp(n + 1)
+            limbed = limbs.split(np.array([factor]), n + 1)[0][:, 0]
+            mixed = attention.attend_limbs(*(limbs.split(x, n)[0] for x in (q, k, v)), seen, limbed, error)
+            held = float(limbs.to_float(limbed[:, None])[0])
+            largest = float(np.abs(mixed.dots[0] * seen).max()) + 1
+            unit, product = limbs.ulp(n), bounds.product(n, n + 1, n)
+            score = ((held + error) * bounds.dots(3, n) + product) * unit + error * largest
+            power = attention.exp(limbs.split(np.zeros((1,)), n)[0])[1] * unit
+            near = limbs.to_float(mixed.scores)[0, 0, :3]
+            total = sum(math.exp(x - round(max(near))) for x in near)
+            grown = float(bounds.grown(np.float64(2 * score)))
+            expected = (grown + 6 * power / total) * sizes[1]
+            expected += (math.sqrt(3) * (bounds.dots(4, n) / total + product) + 2.0**-20 * total * sizes[1]) * unit
+            slack, least = 4 * gamma(8) + 2 * (grown + 12 * power), 3 * power
+        assert agrees(mixed.rounding[0], expected)
+        assert agrees(mixed.pattern_error[0], slack)
+        assert agrees(mixed.pattern_error[1], least * (1 + slack))
+
+
+@pytest.mark.parametrize("radius", [0.0, 1e-13, 1e-3, 70.0])
+@pytest.mark.parametrize("wide", [1e-3, 1.0, 300.0])
+def test_softmax_of_logits(wide: float, radius: float) -> None:
+    """Lemma 14, where a radius is that of an entry: what each weight is right to."""
+    near = np.random.default_rng(2).standard_normal((2, 2000)) * wide
+    out = attention.softmax(Ball(near, 0, np.full(near.shape, radius)))
+    moved = np.minimum(radius + 4 * U * np.abs(near).max(axis=1, keepdims=True) + 81 * U, 50)
+    relative = bounds.grown(2 * moved) + 8.4 * U + gamma(2008)
+    ends = 4 * 2000 * 2.0**-115
+    assert agrees(out.radius, np.minimum((out.mid + ends) * relative * (1 + relative) + ends, 1))
+
+
+@pytest.mark.parametrize("radius", [0.0, 1e-3])
+@pytest.mark.parametrize("kind", ["common part", "centred", "outlier"])
+def test_layer_norm_in_floats(kind: str, radius: float) -> None:
+    """Lemma 12: centring, rounding of the quotient, then gain and shift, each in its own part of the bound."""
+    dim, epsilon = 6, Fraction(1, 100)
+    x = {"common part": 100 + np.arange(6.0), "centred": np.arange(6.0) - 2.5, "outlier": np.array([900.0, 0, 0, 0, 0, 0])}[kind][
+        None
+    ]
+    gain, shift = np.linspace(1, 3, dim), np.linspace(-2, 1, dim)
+    out = normalising.layer_norm(Ball(x, 0, np.full(1, radius)), Vector(gain, "w"), Vector(shift, "b"), epsilon)
+    centred = x - x.mean()
+    moved = radius + math.sqrt(dim) * gamma(dim + 1) * float(np.abs(x).mean()) + 2 * U * size(centred)
+    deviation = math.sqrt((size(centred) - moved) ** 2 / dim + float(epsilon))
+    inner = moved / deviation + gamma(dim / 2 + 8) * 1.01 * math.sqrt(dim)
+    scaled = centred / math.sqrt(size(centred) ** 2 / dim + float(epsilon)) * gain
+    outer = U * (4 * size(scaled) + 2 * size(scaled + shift) + 2 * size(shift))
+    assert out.gained is not None
+    assert agrees(out.gained.inner, inner)
+    assert agrees(out.gained.outer, outer)
+    assert agrees(out.radius, 3 * inner + outer)
+
+
+@pytest.mark.parametrize("rational", [False, True])
+@pytest.mark.parametrize("rows", [3, 100, 200])
+def test_products_of_midpoints(rows: int, rational: bool) -> None:
+    """Lemmas 3, 4 and 19: the rounding of x W + b, of a row and of an entry, in floats and in limbs."""
+    random, columns = np.random.default_rng(rows), 4
+    x, w, b = (random.standard_normal(shape) for shape in ((1, rows), (rows, columns), (columns,)))
+    b *= 1e-10
+    held = (numbers(fractions(w) / 97), numbers(fractions(b) / 97)) if rational else (w, b)
+    w, b = (w / 97, b / 97) if rational else (w, b)
+    ops = CertifiedArithmetic()
+    matrix, bias = ops.store.matrix(held[0]), ops.store.vector(held[1])
+    terms, slack = 96 + -(-rows // 96), 2 * U * size(w) * rational * size(x)
+    mid, rounding = ops._product(Ball(x, 0, np.zeros(1)), matrix, bias)
+    ends = np.abs(mid[0]) + 2 * np.abs(b)
+    lengths = sum(abs(x[0, i]) * size(w[i]) for i in range(rows))
+    assert agrees(rounding, gamma(terms) * lengths + slack + U * size(ends))
+    _, by_entry = ops._product(Ball(x, 0, np.zeros(1)), matrix, bias, by_entry=True)
+    assert agrees(by_entry[0], [gamma(terms) * size(x) * size(w[:, j]) + slack + U * ends[j] for j in range(columns)])
+    for n in (4, 15):
+        entry = matrix.sliced.error() + 0.75 * (not bias.limbs(n)[1])
+        assert bias.limbs(n)[1] == (not rational and n == 15)  # numbers below 10^−10 have bits beyond 4 limbs
+        ball = Ball(limbs.split(x, n)[0], n, np.zeros(1))
+        slack = math.sqrt(rows * columns) * 0.51 * 2.0**-336 * rational * size(x)
+        assert agrees(ops._product(ball, matrix, bias)[1], math.sqrt(columns) * entry * limbs.ulp(n) + slack)
+        assert agrees(ops._product(ball, matrix, bias, by_entry=True)[1], entry * limbs.ulp(n) + slack)
+
+
+def test_sums_of_balls_and_biases_of_heads() -> None:
+    ops, random = CertifiedArithmetic(), np.random.default_rng(0)
+    x, y = random.standard_normal((2, 1, 5))
+    for rx, ry in ((0.0, 0.0), (1e-3, 0.0), (0.0, 1e-3)):
+        both = [Ball(z, 0, np.array([r])) for z, r in ((x, rx), (y, ry))]
+        assert agrees(ops.add(*both).radius, rx + ry + U * size(x + y))
+        both = [Ball(limbs.split(z, 4)[0], 4, np.array([r])) for z, r in ((x, rx), (y, ry))]
+        assert agrees(ops.add(*both).radius, max(rx + ry, bounds.FLOOR))
+    part, bias = random.standard_normal((2, 1, 3)), Vector(random.standard_normal((2, 3)), "b")
+    mid, added = _with_bias(part, bias, 0)
+    assert agrees(added, U * size(np.abs(mid) + 2 * np.abs(bias.floats)[:, None]))
+    assert agrees(_with_bias(limbs.split(part, 4)[0], Vector(numbers(fractions(bias.floats) / 3), "b"), 4)[1],
+                  0.75 * limbs.ulp(4) * math.sqrt(6))  # fmt: skip
+
+
+@pytest.mark.parametrize("inner", [0.0, 1e-9])
+@pytest.mark.parametrize("outer", [0.0, 1e-9])
+@pytest.mark.parametrize("n", [0, 4])
+def test_what_the_radii_of_a_block_are_made_of(n: int, inner: float, outer: float) -> None:
+    """Lemmas 15 to 17: every step has what came in, times a norm, and its own rounding; with errors of 0, that alone is left."""
+    model, told = gpt2_shaped("trained", 6, blocks=1, activation="gelu"), {}
+    block, ops = model.weights.blocks[0], CertifiedArithmetic(schedule=(n,))
+    near, gain = np.random.default_rng(n).standard_normal((3, 16)), ops.store.vector(block.ln1.w)
+    gained = Gained(gain, np.full(3, inner), np.full(3, outer))
+    x = Ball(limbs.split(near, n)[0] if n else near, n, gain.largest * gained.inner + gained.outer, gained)
+
+    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+        told[name.split(".")[-1]] = value
+        return value
+
+    out = ops.attend(x, block.attn, model.config, "blocks.0.attn", "x", note)
+    matrix = ops.store.projections(block.attn.W_Q, block.attn.W_K, block.attn.W_V)
+    rounding = ops._product(x, matrix, None)[1]
+    for piece, letter in enumerate("qkv"):
+        bias = ops.store.vector(getattr(block.attn, f"b_{letter.upper()}"))
+        if n:
+            added = 0.75 * limbs.ulp(n) * 4 * (not bias.limbs(n)[1])
+        else:
+            ends = np.abs(told[letter].mid) + 2 * np.abs(bias.floats)[:, None]
+            added = U * np.sqrt((ends**2).sum(axis=(0, 2)))
+        came = matrix.norm(piece, gain) * inner + matrix.entries * outer
+        assert agrees(told[letter].radius[0], came + rounding + added)
+    last = ops.store.output(block.attn.W_O)
+    merged = ops._product(Ball(np.moveaxis(told["z"].mid, -3, -2).reshape(*([n] * (n > 0)), 3, 16), n, np.zeros(3)), last,
+                          ops.store.vector(block.attn.b_O))[1]  # fmt: skip
+    assert agrees(out.radius, last.norm() * told["z"].radius[0] + merged)
+    seen = np.tril(np.ones((3, 3), bool))
+    parts = [told[letter].mid for letter in "qkv"]
+    if n:
+        mixed = attention.attend_limbs(*parts, seen, limbs.split(np.array([0.5]), n + 1)[0][:, 0], 0.0)
+    else:
+        mixed = attention.attend_float(*parts, seen, 0.5)
+    moved, _ = attention.reach(mixed, seen, 0.5, *(told[c].midpoint() for c in "qkv"), tuple(told[c].radius[0] for c in "qkv"))
+    assert agrees(told["z"].radius[0], moved + mixed.rounding)
+
+    out = ops.mlp(x, block.mlp, model.config, "blocks.0.mlp", "x", note)
+    first, second = ops.store.matrix(block.mlp.W_in), ops.store.matrix(block.mlp.W_out)
+    pre = ops._product(x, first, ops.store.vector(block.mlp.b_in))[1]
+    if n:
+        post = activate(told["pre"].mid, "gelu")[1] * limbs.ulp(n) * math.sqrt(64)
+    else:
+        post = norms(activate_float(told["pre"].mid, "gelu")[1])
+    last_rounding = ops._product(told["post"], second, ops.store.vector(block.mlp.b_out))[1]
+    assert agrees(told["pre"].radius, first.norm(0, gain) * inner + first.entries * outer + pre)
+    assert agrees(told["post"].radius, 1.13 * told["pre"].radius + post)
+    both = first.norm(0, gain) * second.norm()
+    through = min(1.13 * both, 0.5 * first.norm_through(second, gain) + 0.63 * both)
+    assert agrees(out.radius, through * inner + second.norm() * (1.13 * (first.entries * outer + pre) + post) + last_rounding)
