@@ -82,7 +82,7 @@ FLOAT_EXP = 4.2 * UNIT  # Lemma 9: relative error of e^x in floats, −80 ≤ x 
 FLOAT_EXP_LEAST = 2.0**-115  # Lemma 9: below −80, where the result is 0
 
 
-def norm_scale(n: int, dim: int, centred: float) -> float:
+def norm_scale(n: int, dim: int, centred: Any) -> Any:
     """Lemma 10: L2 error of C R, in ulps, with R in n + 1 limbs and ‖C‖ ≤ centred."""
     return (0.51 * 2.0**-21 * centred + math.sqrt(dim) * product(n + 1, n + 1, n)) * UP
 

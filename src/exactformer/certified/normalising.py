@@ -75,8 +75,7 @@ def _unit(x: Limbs, epsilon: Fraction) -> tuple[Limbs, Any, Any]:
         roots[t] = (math.isqrt(top // bottom) + (1 << (_EXTRA - 1))) >> _EXTRA
         size[t] = math.sqrt((square << (2 * bits)) / (dim**2 << scale)) if square else 0.0
     factor = from_integers(roots, n + 1)[:, :, None]
-    error = np.array([bounds.norm_scale(n, dim, s * (1 + 2.0**-40)) for s in size])
-    return multiply(factor, c, n), size, error
+    return multiply(factor, c, n), size, bounds.norm_scale(n, dim, size * (1 + 2.0**-40))
 
 
 def _sum_of_squares(gram: Any) -> list[int]:
