@@ -70,9 +70,44 @@ def test_any_order_gives_the_same_bits() -> None:
     x = random.integers(-(1 << 20), (1 << 20) + 1, (5, 4, 700)).astype(float)
     order = random.permutation(700)
     again = slices.Sliced(np.concatenate([s[order] for s in np.split(sliced.stacked, sliced.count)]), sliced.shift, 700, [
-        (int(np.flatnonzero(order == row)[0]), column, digits) for row, column, digits in sliced.apart
+        (int(np.flatnonzero(order == row)[0]), column, digits) for row, column, digits in sliced.apart.entries
     ])  # fmt: skip
     assert np.array_equal(sliced.times(x), again.times(x[:, :, order]))
+
+
+def folding(random: np.random.Generator) -> tuple[slices.Sliced, Any]:
+    """A matrix, with slices beyond the second now and then, and values whose first limb is small, all at their largest."""
+    n, rows = int(random.integers(2, 7)), int(random.choice([1, 30, 768, 3072]))
+    w = np.abs(random.standard_normal((rows, 3))) * 2.0 ** random.integers(-12, 3)
+    w = (w * 2.0 ** -random.integers(0, 60, w.shape) if random.random() < 0.3 else w).astype(np.float32)
+    x = np.full((n, 2, rows), 2.0**20)
+    x[0] = random.integers(-1, 12) * random.choice([1, 1, 10])
+    x[-1] -= random.integers(0, 9, x[-1].shape)
+    return slices.from_floats(w), x
+
+
+def outcome(sliced: slices.Sliced, x: Any) -> int:
+    return sum(len(x) - len(part) for part in sliced._folded(x))
+
+
+def test_folded_limbs_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same pairs are summed, exactly: with the first two limbs as one for all slices, for the first alone, and for none."""
+    random = np.random.default_rng(2)
+    cases = [folding(random) for _ in range(400)]
+    folded = [sliced.times(x) for sliced, x in cases]
+    seen = [outcome(sliced, x) for sliced, x in cases]
+    monkeypatch.setattr(slices, "FOLDED", 0.0)
+    assert all(outcome(sliced, x) == 0 for sliced, x in cases)
+    for (sliced, x), result in zip(cases, folded, strict=True):
+        assert np.array_equal(sliced.times(x), result)
+    assert min(seen.count(kind) for kind in (0, 1, 2)) >= 30
+
+
+def test_folding_beyond_its_limit_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [folding(np.random.default_rng(seed)) for seed in range(200)]
+    exact = [sliced.times(x) for sliced, x in cases]
+    monkeypatch.setattr(slices, "FOLDED", 2.0**56)
+    assert any(not np.array_equal(sliced.times(x), result) for (sliced, x), result in zip(cases, exact, strict=True))
 
 
 def test_the_bound_of_columns_is_checked() -> None:
@@ -86,4 +121,4 @@ def test_entries_of_many_sizes_are_kept_apart() -> None:
     w = np.full((300, 40), 1.5, dtype=np.float32)
     w[7, 3] = np.float32(1e-20)
     sliced = slices.from_floats(w)
-    assert [(row, column) for row, column, _ in sliced.apart] == [(7, 3)]
+    assert [(row, column) for row, column, _ in sliced.apart.entries] == [(7, 3)]

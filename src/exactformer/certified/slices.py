@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import math
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.limbs import BASE, BITS, Limbs, carry, check_first
+from exactformer.certified.limbs import BASE, BITS, HALF, Limbs, carry, check_first
 
 COLUMN = 2.0**32.5  # most that the entries of a column may sum to over all slices: times 2^20 that stays below 2^53
+FOLDED = 2.0**52.9  # most that sums may be where the first two limbs are one
+_ROOM = 4  # bits that a column stays below COLUMN where it can, so that values up to 9 fold
 _HIGHEST = 63  # of shifts
 _MOST_SLICES = 20
 _FEW = 64  # entries that are dealt with one by one
@@ -23,7 +26,7 @@ class Sliced:
     """The slices on top of each other, [slices · K, N]; entries with bits below the last slice are kept apart."""
 
     def __init__(self, stacked: Any, shift: int, rows: int, apart: list[tuple[int, int, list[float]]]) -> None:
-        self.stacked, self.shift, self.rows, self.apart = stacked, shift, rows, apart
+        self.stacked, self.shift, self.rows, self.apart = stacked, shift, rows, _Apart(apart)
         columns = np.abs(stacked).sum(axis=0)
         below = np.abs(stacked[rows:]).sum(axis=0)
         for _, column, digits in apart:
@@ -31,7 +34,8 @@ class Sliced:
             below[column] += sum(map(abs, digits))
         if columns.size and not columns.max() <= COLUMN:  # integers below 2^53: these sums are exact
             raise AssertionError("a column of slices is too large for exact products")
-        self.below = float(below.max()) if below.size else 0.0
+        first = columns - below
+        self.first, self.below = (float(sums.max()) if sums.size else 0.0 for sums in (first, below))
 
     @property
     def count(self) -> int:
@@ -43,20 +47,24 @@ class Sliced:
 
     def times(self, x: Limbs) -> Limbs:
         """x W: [n, T, K] → [n, T, N]; every partial sum is an integer below 2^53, whatever the order."""
-        check_first(x)
-        n, length, rows = x.shape
-        flat = np.ascontiguousarray(x).reshape(n * length, rows)
-        sums = (flat @ self.stacked[:rows]).reshape(n, length, -1)
+        n, length, rows = check_first(x).shape
+        upper, lower = self._folded(x)  # what the first slice multiplies, and what the others do
+        folded, skipped = n - len(upper), n - len(lower)
+        sums = (upper.reshape(-1, rows) @ self.stacked[:rows]).reshape(len(upper), length, -1)  # of the levels from `folded` on
         for j in range(1, min(self.count, n)):
-            below = flat[: (n - j) * length] @ self.stacked[j * rows : (j + 1) * rows]
-            sums[j:] += below.reshape(n - j, length, -1)
-        for row, column, digits in self.apart:
-            for j, digit in enumerate(digits, start=self.count):
-                if j < n:
-                    sums[j:, :, column] += x[: n - j, :, row] * digit
+            here = self.stacked[j * rows : (j + 1) * rows]
+            count = n - j - skipped
+            if count:
+                sums[-count:] += (lower[:count].reshape(-1, rows) @ here).reshape(count, length, -1)
+            else:  # the only pair of this level is with the first limb, which is folded into the second
+                sums[-1] += x[0] @ here
+        for j, digits in enumerate(self.apart.digits[: max(0, n - self.count)], start=self.count):
+            count = n - j - skipped
+            sums[-max(count, 1) :, :, self.apart.columns] += self.apart.times(lower[:count] if count else x[:1], digits)
         places, bits = divmod(self.shift, BITS)
-        parts, whole = np.zeros((n + places + 1, *sums.shape[1:])), np.empty(sums.shape[1:])
-        for k in range(n):
+        places += folded
+        parts, whole = np.zeros((len(sums) + places + 1, *sums.shape[1:])), np.empty(sums.shape[1:])
+        for k in range(len(sums)):
             sums[k] *= 2.0**-bits
             np.rint(sums[k], out=whole)
             parts[k + places] += whole
@@ -65,6 +73,38 @@ class Sliced:
             parts[k + places + 1] += sums[k]
         return carry(parts, n)
 
+    def _folded(self, x: Limbs) -> tuple[Limbs, Limbs]:
+        """x for the first slice and for the others: with the first two limbs as one, where sums stay exact (Lemma 3).
+
+        Most values are small, so that a limb less is multiplied.
+        """
+        x = np.ascontiguousarray(x)
+        second = _largest(x[0]) * BASE + HALF
+        if len(x) == 1 or not second * self.first + HALF * self.below <= FOLDED:
+            return x, x
+        y = x[1:].copy()
+        y[0] += x[0] * BASE
+        return y, y if HALF * self.first + second * self.below <= FOLDED else x
+
+
+class _Apart:
+    """Entries that are kept apart, by columns: their digits level by level, and products with them."""
+
+    def __init__(self, entries: list[tuple[int, int, list[float]]]) -> None:
+        self.entries = sorted(entries, key=lambda entry: entry[1])
+        rows, columns, digits = zip(*self.entries, strict=True) if entries else ((), (), ())
+        self.rows = np.array(rows, dtype=np.intp)
+        self.columns, self.starts = np.unique(np.array(columns, dtype=np.intp), return_index=True)
+        self.digits = [np.array(level) for level in zip_longest(*digits, fillvalue=0.0)]
+
+    def times(self, x: Limbs, digits: Any) -> Limbs:
+        """[…, K] → […, columns]"""
+        return np.add.reduceat(x[..., self.rows] * digits, self.starts, axis=-1)
+
+
+def _largest(x: Any) -> float:
+    return float(max(x.max(), -x.min())) if x.size else 0.0
+
 
 def from_floats(matrix: Any) -> Sliced:
     """The slices of a matrix of floats [K, N]: exact."""
@@ -72,6 +112,7 @@ def from_floats(matrix: Any) -> Sliced:
     with np.errstate(over="ignore"):
         largest = min(float(np.abs(w).sum(axis=0).max()), 2.0**1000) if w.size else 0.0
     shift = 0 if largest == 0 else min(_HIGHEST, math.floor(32.6 - math.log2(largest)))
+    shift = shift - _ROOM if shift > _ROOM else min(shift, 0)
     while True:
         if shift < 0:
             raise ValueError("weights too large: a column sums to more than 2^32")
@@ -105,6 +146,7 @@ def from_integers(values: Any, exponent: int) -> Sliced:
     """The slices of a matrix of integers times 2^−exponent, an object array [K, N]: exact."""
     bits = max((int(v).bit_length() for v in values.flat), default=0)
     shift = min(exponent, 30 - (bits - exponent) - len(values).bit_length())  # so that the first slice sums to less than 2^31
+    shift = shift - _ROOM if shift > _ROOM else min(shift, 0)
     if shift < 0:
         raise ValueError("weights too large: a column sums to more than 2^32")
     count = -(-(exponent - shift) // BITS) + 1
