@@ -9,9 +9,9 @@ import torch.nn.functional as F
 
 
 def load(tensors: dict[str, Any], threads: int) -> dict[str, Any]:
-    """Weights as the transformers library names them; their memory is shared with NumPy."""
+    """Weights as the transformers library names them."""
     torch.set_num_threads(threads)
-    return {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
+    return {name: torch.asarray(tensor, copy=True) for name, tensor in tensors.items()}
 
 
 @torch.no_grad()

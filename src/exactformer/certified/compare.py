@@ -167,7 +167,9 @@ def _certified(
 ) -> dict[str, Any]:
     from exactformer.certified import CertifiedArithmetic
 
-    return _pass(model, ids, CertifiedArithmetic(None if prepared is None else prepared.store, (limbs,)), progress)
+    ops = CertifiedArithmetic(None if prepared is None else prepared.store, (limbs,))
+    ops.store.trim(ops.limbs_at)
+    return _pass(model, ids, ops, progress)
 
 
 def _tokens(choices: list[Any], proved: dict[int, int | None]) -> tuple[tuple[int, int | None, int | None], ...]:

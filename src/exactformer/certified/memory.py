@@ -8,11 +8,13 @@ from pathlib import Path
 from exactformer.model import InputError, Model
 
 _SLICED = 16  # bytes for each weight of a block: floats of 24 bits fit into two slices of float64
-_HEAD = 24  # for each of the unembedding, which is float64 as a rule, and has its norms taken
-_SLICED_HEAD = 80  # for each of it where it is cut as well, as comparisons do: itself, its slices, and what is left to be cut
+_HEAD = 10  # for each of the unembedding, which is float64 as a rule, and has its norms taken
+_SLICED_HEAD = 24  # for each of it where it is cut as well, as comparisons do
 _BESIDE = 80  # for each number of a comparison: floats of both kinds, and bounds of their errors
 _WORK = 16 << 20  # whatever the model
-_ARRAYS = 8  # arrays of limbs that are held at once, as large as the widest of a block
+_ARRAYS = 4  # arrays of limbs that are held at once, as large as the widest of a block
+_PATTERNS = 12  # arrays of floats as large as an attention pattern
+_SCORES = 512 << 20  # at most, for scores in limbs, which are made a few heads at a time
 
 
 def needed(model: Model, length: int, limbs: int, following: int = 0, compared: bool = False) -> int:
@@ -23,8 +25,10 @@ def needed(model: Model, length: int, limbs: int, following: int = 0, compared: 
     config = model.config
     blocks = sum(int(weights.size) for name, weights in model.weights.named() if name.startswith("blocks."))
     head = len(config.vocabulary) * config.dim
-    width = max(config.dim, config.mlp, 3 * config.heads * config.head_dim, config.heads * length)
+    width = max(config.dim, config.mlp, 3 * config.heads * config.head_dim)
     stream = (length * _ARRAYS * width + 2 * (length + following) * config.dim * config.blocks) * limbs * 8
+    pattern = config.heads * length * (length + following) * 8
+    stream += _PATTERNS * pattern + min(_ARRAYS * limbs * pattern, _SCORES)
     by_block = 14 * config.dim + 2 * config.mlp + 4 * config.heads * length  # entries of all steps, for each token
     steps = length * (config.blocks * by_block + len(config.vocabulary)) * (8 * limbs + _BESIDE) if compared else 0
     return _SLICED * blocks + (_SLICED_HEAD if compared else _HEAD) * head + stream + steps + _WORK

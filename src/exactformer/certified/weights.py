@@ -14,7 +14,7 @@ from exactformer.certified import bounds
 from exactformer.certified.ball import norms as row_norms
 from exactformer.certified.limbs import BITS, Limbs, from_integers, split
 from exactformer.certified.norms import frobenius, spectral
-from exactformer.certified.slices import Sliced, check_blas, from_floats
+from exactformer.certified.slices import SideBySide, Sliced, check_blas, from_floats, side_by_side
 from exactformer.certified.slices import from_integers as slices_from_integers
 from exactformer.model.weights import place
 from exactformer.numbers import Exact, Named
@@ -22,6 +22,7 @@ from exactformer.numbers.enclosure import ball, precision
 
 Kept = TypeVar("Kept")
 RATIONAL_BITS = 16 * BITS  # of the fraction of a weight that is no float
+_PART = 4096  # columns
 _ROUNDED = 0.51  # in units of those bits: the error of such a weight (Lemma 19)
 
 
@@ -118,14 +119,22 @@ class Matrix:
         return integers(np.concatenate(self.pieces, axis=1))
 
     @functools.cached_property
-    def sliced(self) -> Sliced:
+    def sliced(self) -> Sliced | SideBySide:
         if self.rational:
             return slices_from_integers(self._integers[0], RATIONAL_BITS)
-        return from_floats(np.concatenate(self.pieces, axis=1))
+        return side_by_side([from_floats(self._floats(columns)) for columns in self._parts()])
 
     @functools.cached_property
     def dense(self) -> Any:
-        return np.concatenate([floats_of(piece) for piece in self.pieces], axis=1)
+        return self._floats(slice(None))
+
+    def _parts(self) -> list[slice]:
+        """A wide matrix some columns at a time: what is made on the way is as large as a part."""
+        return [slice(start, start + _PART) for start in range(0, self.outputs, _PART)]
+
+    def _floats(self, columns: slice) -> Any:
+        whole = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces, axis=1)
+        return floats_of(whole[:, columns])
 
     @functools.cached_property
     def slack(self) -> float:
@@ -153,8 +162,9 @@ class Matrix:
         """At least the L2 norms of the columns, with the rows times γ if there is a gain: Lemma 18."""
         name = "" if gain is None else gain.name
         if name not in self._columns:
-            weights = self.dense if gain is None else self.dense * gain.floats[:, None]
-            self._columns[name] = row_norms(weights.T) * bounds.UP
+            factor = 1.0 if gain is None else gain.floats[:, None]
+            sizes = [row_norms((self._floats(columns) * factor).T) for columns in self._parts()]
+            self._columns[name] = np.concatenate(sizes) * bounds.UP
         return self._columns[name]
 
     @functools.cached_property
