@@ -181,8 +181,8 @@ def _result(measured: dict[str, Any]) -> Result:
         f"*a token*: time of one generated, after the first of {TOKENS}, with keys and values kept, divided by that of a "
         "float64 pass of one token with keys and values kept. *… bits*: a pass of 8 tokens with so many bits in every "
         "block, enough or not, divided by the NumPy pass. *Arb*: twelve times a block of this width and 8 tokens in "
-        "balls of Arb at 384 bits, without the unembedding, divided by the whole certified pass. *once*: norms and scout, once a model. "
-        "*memory*: the most that was resident above the weights, from the norms to the first token."
+        "balls of Arb at 384 bits, without the unembedding, divided by the whole certified pass. *once*: norms and "
+        "scout, once a model. *memory*: the most that was resident above the weights, from the norms to the first token."
     )
     tables = (
         first, Table(("weights", "threads", "T", *(f"× {peer}" for peer in PEERS), "passes", "limbs by block"), tuple(passes)),
