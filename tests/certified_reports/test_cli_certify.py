@@ -21,6 +21,7 @@ from exactformer.certified.certificate import Certificate
 from exactformer.checkpoints import open_checkpoint
 from exactformer.decoding import generate as continued
 from exactformer.render.certificates import sparkline
+from exactformer.worksheets.worksheet import example_text
 
 
 @pytest.fixture(scope="module")
@@ -296,3 +297,23 @@ def test_a_preparation_that_leaves_the_range_is_left_to_the_pass(folder: str, mo
     monkeypatch.setattr("exactformer.certified.certifying.scout", beyond)
     found = run(folder, "--ids", "3 4")
     assert (found.returncode, found.stdout.splitlines()[0], found.stderr) == (0, expected, "")
+
+
+@pytest.mark.parametrize("weight", ["1e30", "1e400"])
+def test_weights_beyond_all_measure_are_undecided(weight: str, tmp_path: Path) -> None:
+    sheet = tmp_path / "large.toml"
+    large = f'mlp = {{ W_in = [["{weight}", 0], [0, 1]], W_out = "identity" }}'
+    sheet.write_text(example_text("capstone").replace('mlp = { W_in = "identity", W_out = "identity" }', large), encoding="utf-8")
+    told = run(str(sheet))
+    assert (told.returncode, told.stderr.count("\n")) == (3, 1)
+    assert told.stderr.startswith("exactformer: token 1: undecided: ")
+
+
+def test_a_matrix_in_many_slices_is_undecided() -> None:
+    """Thirds have no end in binary: as many slices as there are, and a thousand rows."""
+    from exactformer.certified.slices import from_integers
+
+    thirds = np.full((1000, 1), (1 << 336) // 3, dtype=object)
+    assert from_integers(thirds[:500], 336).count > 10
+    with pytest.raises(OutOfRangeError, match=r"1,000 rows in \d+ slices"):
+        from_integers(thirds, 336)

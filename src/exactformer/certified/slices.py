@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.limbs import BASE, BITS, HALF, Limbs, carry, check_first
+from exactformer.certified.limbs import BASE, BITS, HALF, Limbs, OutOfRangeError, carry, check_first
 
 COLUMN = 2.0**32.5  # most that the entries of a column may sum to over all slices: times 2^20 that stays below 2^53
 FOLDED = 2.0**52.9  # most that sums may be where the first two limbs are one
@@ -132,7 +132,7 @@ def from_floats(matrix: Any) -> Sliced:
     shift = shift - _ROOM if shift > _ROOM else min(shift, 0)
     while True:
         if shift < 0:
-            raise ValueError("weights too large: a column sums to more than 2^32")
+            raise OutOfRangeError("weights too large: a column sums to more than 2^32")
         slices, apart = _cut(np.ldexp(w, shift))
         try:
             return Sliced(np.concatenate(slices), shift, len(w), apart)
@@ -145,7 +145,7 @@ def _cut(rest: Any) -> tuple[list[Any], list[tuple[int, int, list[float]]]]:
     rest = (rest - slices[0]) * BASE  # both exact: the fraction of a float is a float
     while (left := np.count_nonzero(rest)) > max(_FEW, rest.size * _SHARE) or (left and rest.size <= _FEW):
         if len(slices) == _MOST_SLICES:
-            raise ValueError("weights of too many magnitudes in one matrix")
+            raise OutOfRangeError("weights of too many magnitudes in one matrix")
         slices.append(np.rint(rest))
         rest = (rest - slices[-1]) * BASE
     apart = []
@@ -165,7 +165,7 @@ def from_integers(values: Any, exponent: int) -> Sliced:
     shift = min(exponent, 30 - (bits - exponent) - len(values).bit_length())  # so that the first slice sums to less than 2^31
     shift = shift - _ROOM if shift > _ROOM else min(shift, 0)
     if shift < 0:
-        raise ValueError("weights too large: a column sums to more than 2^32")
+        raise OutOfRangeError("weights too large: a column sums to more than 2^32")
     count = -(-(exponent - shift) // BITS) + 1
     left, slices = values * (1 << (BITS * (count - 1) + shift - exponent)), []
     half, mask = 1 << (BITS - 1), (1 << BITS) - 1
@@ -176,7 +176,11 @@ def from_integers(values: Any, exponent: int) -> Sliced:
     slices = [left.astype(np.float64), *reversed(slices)]
     while len(slices) > 1 and not slices[-1].any():
         slices.pop()
-    return Sliced(np.concatenate(slices), shift, len(values), [])
+    try:
+        return Sliced(np.concatenate(slices), shift, len(values), [])
+    except AssertionError:
+        rows = f"{len(values):,} rows in {len(slices)} slices"
+        raise OutOfRangeError(f"a matrix of {rows}, whose products cannot be summed exactly") from None
 
 
 def _operand(x: Any) -> Any:

@@ -12,7 +12,7 @@ from flint import arb
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import norms as row_norms
-from exactformer.certified.limbs import BITS, Limbs, from_integers, split
+from exactformer.certified.limbs import BITS, Limbs, OutOfRangeError, from_integers, split
 from exactformer.certified.norms import frobenius, spectral
 from exactformer.certified.slices import SideBySide, Sliced, check_blas, from_floats, side_by_side
 from exactformer.certified.slices import from_integers as slices_from_integers
@@ -65,7 +65,7 @@ def _nearest_float(number: Any) -> float:
     try:
         return number.to_float()
     except OverflowError:
-        raise ValueError("weights too large: one is beyond the range of float64") from None
+        raise OutOfRangeError("weights too large: one is beyond the range of float64") from None
 
 
 class Vector:
