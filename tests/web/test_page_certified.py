@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -219,11 +220,15 @@ def test_leaving_the_page_ends_its_work(page: Page, worded: Serving) -> None:
 
 
 def test_a_model_that_is_prepared_is_waited_for(page: Page, worded: Serving) -> None:
-    states = [{"state": "loading", "share": 0.1}, {"state": "preparing", "share": 0.5, "step": "blocks.1.mlp.out"}]
+    states: list[dict[str, Any]] = [
+        {"state": "loading", "share": 0.1},
+        {"state": "preparing", "share": 0.5, "step": "blocks.1.mlp.out"},
+    ]
+    found = page.request.get(f"{worded.address}/api/about").json()
 
     def answer(route: Route) -> None:
-        found = route.fetch().json()
-        route.fulfill(json=found | {"model": found["model"] | (states.pop(0) if len(states) > 1 else states[0])})
+        state = states.pop(0) if len(states) > 1 else states[0]
+        route.fulfill(json=found | {"model": found["model"] | state})
 
     page.route("**/api/about", answer)
     page.goto(f"{worded.address}/#certified")
@@ -231,7 +236,7 @@ def test_a_model_that_is_prepared_is_waited_for(page: Page, worded: Serving) -> 
     expect(bar).to_be_visible()
     expect(page.locator(".state")).to_contain_text("norms of blocks.1.mlp.out")
     no_violation(page)
-    page.unroute("**/api/about")
+    states[:] = [{"state": "ready", "share": 1}]
     expect(bar).to_have_count(0)
 
 
