@@ -27,7 +27,7 @@ bench: $(VENV)/ready-dev
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("exactformer needs Python 3.11 or later") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[web]'
 	@touch $@
 
 $(VENV)/ready-dev: $(VENV)/ready

@@ -101,3 +101,7 @@ def test_growth_is_told_along_the_stream(model: Model) -> None:
     before, after, factor = errors.growth
     assert factor == errors[after].relative / errors[before].relative > 1
     assert errors.worst.ulps == max(step.ulps for step in errors.steps)
+    for step in errors.steps:
+        assert step.high[step.at] == step.largest[1]
+        assert step.high[step.ulps_at] / step.unit[step.ulps_at] == pytest.approx(step.ulps, rel=1e-9)
+    assert any(step.at != step.ulps_at for step in errors.steps)

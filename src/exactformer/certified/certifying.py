@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class LayerReport:
-    """After a block: the bits of the fraction (53 stands for float64), and the largest L2 radius of a token."""
+    """After a block: the bits of the fraction (53 stands for float64), and the largest L2 radius of a token; or that of a logit."""
 
     name: str
     bits: int
@@ -216,7 +216,8 @@ class _Question:
 
         def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
             if name.endswith("resid_post") or name in ("logits", "blocks.0.resid_pre"):
-                self.layers.append(LayerReport(name, BITS * (value.n - 1) if value.n else 53, float(np.max(value.radius))))
+                radii = value.radius[-1] if name == "logits" else value.radius
+                self.layers.append(LayerReport(name, BITS * (value.n - 1) if value.n else 53, float(np.max(radii))))
             return value
 
         self.prepared.store.trim(ops.limbs_at)

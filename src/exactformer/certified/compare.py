@@ -58,6 +58,11 @@ class StepErrors:
         return float((self.high / self.unit).max()) * bounds.UP
 
     @cached_property
+    def ulps_at(self) -> tuple[int, ...]:
+        """Where that is: seldom where the error itself is largest."""
+        return tuple(map(int, np.unravel_index(int(np.argmax(self.high / self.unit)), self.high.shape)))
+
+    @cached_property
     def relative(self) -> float:
         """The largest error as a share of the largest entry."""
         return self.largest[1] / self.size if self.size else 0.0

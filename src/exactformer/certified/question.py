@@ -34,7 +34,7 @@ def question(worksheet: Any, source: str, prompt: str | None, ids: str | None, t
     taken = len(found) + tokens - 1
     _refuse(
         length is not None and taken > length,
-        f"--tokens: {len(found)} given and {tokens} to prove take {taken:,} positions; the model has {length}",
+        f"--tokens: {len(found):,} given and {tokens:,} to prove take {taken:,} positions; the model has {length:,}",
     )
     return found
 

@@ -165,11 +165,8 @@ class _Run:
             self._hand_out()
         if self.interrupted:
             count = sum(claim.token is not None for claim in self.claims)
-            kept = (
-                f"the {count:,} token{'s' * (count != 1)} told of {'are' if count != 1 else 'is'} proved"
-                if count
-                else "nothing is proved"
-            )
+            tokens = f"the {count:,} token{'s' * (count != 1)} {'told of' if self.output is None else f'in {self.output}'}"
+            kept = f"{tokens} {'are' if count != 1 else 'is'} proved" if count else "nothing is proved"
             click.echo(f"exactformer: interrupted: {kept}", err=True)
             return INTERRUPTED
         if self.audit is not None and not self.audit.agrees:

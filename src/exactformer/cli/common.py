@@ -39,7 +39,15 @@ def arithmetic_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = click.Path(path_type=Path)
-    return click.option("-o", "--output", type=kind, help="Write to a file, whole or not at all.")(function)
+    told = "Write to a file, whole or not at all."
+    return click.option("-o", "--output", type=kind, callback=_writable, help=told)(function)
+
+
+def _writable(ctx: click.Context, param: click.Parameter, output: Path | None) -> Path | None:
+    """Before any work is done for it: is there a place for the file?"""
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        raise click.ClickException(f"{output}: {'is a folder' if output.is_dir() else 'there is no such folder to write to'}")
+    return output
 
 
 def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,8 +169,6 @@ def emit(text: str, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    if output.is_dir() or not output.parent.is_dir():
-        raise click.ClickException(f"{output}: {'is a folder' if output.is_dir() else 'there is no such folder to write to'}")
     try:
         if output.exists() and not output.is_file():  # a pipe or a device is written to, not replaced
             with output.open("w", encoding="utf-8") as stream:

@@ -36,7 +36,8 @@ def command(
 
         from exactformer.web.app import LOOPBACK, application
     except ImportError:
-        raise click.ClickException("the page needs its extra: pip install 'exactformer[web]'") from None
+        clone = "in a clone: pip install -e '.[web]'"
+        raise click.ClickException(f"the page needs its extra: pip install 'exactformer[web]' ({clone})") from None
 
     if source is None:
         refuse(given("token_seconds"), "--token-seconds: goes with a model")

@@ -67,7 +67,8 @@ def _bits(claim: Claim) -> str:
 
 
 def _radii(claim: Claim) -> str:
-    return f"{sparkline([log2(layer.radius) for layer in claim.layers])}  {claim.layers[0].radius} to {claim.layers[-1].radius}"
+    radii = sorted((layer.radius for layer in claim.layers), key=float)
+    return f"{sparkline([log2(layer.radius) for layer in claim.layers])}  {radii[0]} to {radii[-1]}"
 
 
 def log2(radius: str) -> float:
@@ -101,8 +102,11 @@ def audit_text(audit: Audit) -> str:
 
 def floats_text(errors: FloatErrors, name: Name) -> str:
     """The proved errors of a pass in floats."""
-    columns = ["largest error", "units of the last place", "of the largest entry", "at"]
-    cells = [[error(*step.largest), _short(step.ulps), _short(step.relative), str(list(step.at))] for step in errors.steps]
+    columns = ["largest error", "of the largest entry", "at", "most units of the last place", "at"]
+    cells = [
+        [error(*step.largest), _short(step.relative), str(list(step.at)), _short(step.ulps), str(list(step.ulps_at))]
+        for step in errors.steps
+    ]
     lines = ["", f"{errors.name} beside a certified pass of {errors.limbs} limbs; the error of every number is proved", ""]
     lines += ["  " + line.rstrip() for line in grid([step.name for step in errors.steps], columns, cells)]
     lines += ["", *(f"  {line}" for line in conclusions(errors, name))]
@@ -111,7 +115,7 @@ def floats_text(errors: FloatErrors, name: Name) -> str:
 
 def conclusions(errors: FloatErrors, name: Name) -> list[str]:
     worst, growth = errors.worst, errors.growth
-    told = [f"most units of the last place: {_short(worst.ulps)}, in {worst.name} at {list(worst.at)}"]
+    told = [f"most units of the last place: {_short(worst.ulps)}, in {worst.name} at {list(worst.ulps_at)}"]
     if growth is None:
         told.append("the error grows nowhere along the stream")
     else:
@@ -178,6 +182,7 @@ def _step_json(step: StepErrors) -> dict[str, Any]:
         "largest_error": _ends(*step.largest),
         "at": list(step.at),
         "units_of_the_last_place": _number(step.ulps),
+        "units_at": list(step.ulps_at),
         "relative": _number(step.relative),
     }
 
