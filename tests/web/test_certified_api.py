@@ -37,7 +37,7 @@ def about(server: Serving) -> dict[str, Any]:
 def slow(tmp_path: Path) -> Iterator[Serving]:
     """A server with a model that takes seconds for a long prompt."""
     with Serving(
-        workers=2, model=str(gpt2_folder(tmp_path / "slow", layers=8, dim=64, positions=512)), token_seconds=100
+        workers=2, model=str(gpt2_folder(tmp_path / "slow", layers=24, dim=64, positions=512)), token_seconds=100
     ) as serving:
         yield serving
 
@@ -124,6 +124,9 @@ def test_numbers_out_of_range_are_no_request(proving: Serving) -> None:
 def test_logits_have_the_decimals_asked_for(proving: Serving) -> None:
     found = ask(proving, "certify", ids="3 4", top=2, digits=40).json()
     assert [len(entry["digits"].partition(".")[2]) >= 39 for entry in found["top"]] == [True, True]
+    assert found["short"] is False
+    assert ask(proving, "certify", ids="3 4", top=2, digits=80, cap=6).json()["short"] is True
+    assert ask(proving, "certify", ids="3 4", top=2).json()["short"] is False
 
 
 def test_undecided_is_told_and_nothing_follows_it(capstone: Serving) -> None:

@@ -147,11 +147,49 @@ def test_what_is_refused_is_one_line(page: Page, proving: Serving) -> None:
     page.get_by_label("The ids").fill("")
     page.get_by_role("button", name="Prove").click()
     expect(page.locator(".end .problem")).to_have_text("ids: is empty: give at least one token")
-    page.get_by_label("The ids").fill("3")
-    page.get_by_label("tokens", exact=True).fill("99")
+
+
+def test_numbers_out_of_range_are_named_and_nothing_is_asked(page: Page, proving: Serving) -> None:
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    tokens = page.get_by_label("tokens", exact=True)
+    asked(page, proving, "3", "&tokens=99")
+    line = page.get_by_role("alert")
+    expect(line).to_have_text("tokens: 1 to 20")
+    assert (tokens.input_value(), tokens.get_attribute("aria-invalid")) == ("99", "true")
+    asked(page, proving, "3", "&top=x&cap=16&digits=2.5")
+    expect(line).to_have_text("logits shown: 1 to 50; limbs at most: 4 to 15; decimals: 0 to 80")
+    page.goto(f"{proving.address}/#certified?prompt=3&tokens=1&digits=")
+    expect(line).to_have_text("decimals: 0 to 80")
+    page.get_by_label("decimals").fill("-1")
     page.get_by_role("button", name="Prove").click()
-    expect(page.locator(".end .problem, .claims li").first).to_be_visible()
-    assert page.locator(".claim").count() <= 20
+    expect(line).to_have_text("decimals: 0 to 80")
+    assert not any(url.endswith("/api/certify") for url in requests)
+    page.get_by_label("decimals").fill("0")
+    page.get_by_role("button", name="Prove").click()
+    finished(page)
+    assert (line.count(), page.locator(".claim.proved").count()) == (0, 1)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_decimals_are_shown_in_full_and_it_is_said_where_they_fall_short(page: Page, proving: Serving, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    asked(page, proving, "3 4 5", "&tokens=1&digits=40")
+    assert page.locator(".short").count() == 0
+    whole = "[...document.querySelectorAll('.logits .scroll')].every((box) => box.scrollWidth <= box.clientWidth)"
+    assert page.evaluate(whole)
+    assert page.evaluate("[...document.querySelectorAll('.logits .token')].every((box) => box.getClientRects().length === 1)")
+    expect(page.locator("figcaption")).to_contain_text("A hollow point is below the axis.")
+    asked(page, proving, "3 4 5", "&tokens=1&digits=80&cap=6")
+    expect(page.locator(".claim.proved summary .short")).to_have_text("its logits are not known to 80 decimals with 6 limbs")
+    no_violation(page)
+
+
+def test_numbers_have_help(page: Page, proving: Serving) -> None:
+    page.goto(f"{proving.address}/#certified")
+    limbs, decimals = page.get_by_label("limbs at most"), page.get_by_label("decimals")
+    expect(limbs).to_have_accessible_description("limbs at most: 21 bits each, the first for the whole part")
+    expect(decimals).to_have_accessible_description("decimals: 0 for as many as the token needs")
 
 
 def test_undecided_is_shown_as_undecided(page: Page, capstone: Serving) -> None:

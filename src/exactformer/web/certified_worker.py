@@ -111,7 +111,7 @@ class Prover:
         claims = self._claims(given, number, top, cap, digits)
         if len(claims) < number:
             raise InputError(f"token {len(claims)}: {claims[-1].why}, so none follows it")
-        return self._shown(claims[-1]) | {"number": number, "given": list(map(self._named, given))}
+        return self._shown(claims[-1], digits) | {"number": number, "given": list(map(self._named, given))}
 
     def certificate(
         self, prompt: str | None = None, ids: str | None = None, tokens: int = 1, top: int = 5, cap: int = 14, digits: int = 0
@@ -157,14 +157,16 @@ class Prover:
     def _named(self, token: int) -> dict[str, Any]:
         return {"id": token, "text": self.text(token)}
 
-    def _shown(self, claim: Claim) -> dict[str, Any]:
-        """A claim with its tokens named and the digits that it proves."""
+    def _shown(self, claim: Claim, digits: int) -> dict[str, Any]:
+        """A claim with its tokens named and the digits that it proves, which may fall short of those asked for."""
+        widest = Fraction(1, 10**digits)
         said = asdict(claim) | {
             "token": None if claim.token is None else self._named(claim.token),
             "ties": list(map(self._named, claim.ties)),
             "runner_up": None if claim.runner_up is None else self._named(claim.runner_up),
             "margin": None if claim.margin is None else _enclosed(*claim.margin),
             "top": [{"token": self._named(bound.token)} | _enclosed(bound.low, bound.high) for bound in claim.top],
+            "short": digits > 0 and any(Fraction(bound.high) - Fraction(bound.low) > widest for bound in claim.top),
             "told": verdict(claim, self.text),
         }
         for layer, shown in zip(claim.layers, said["layers"], strict=True):

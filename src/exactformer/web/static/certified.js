@@ -26,8 +26,8 @@ export class Certified {
     }
     this.watch();
     this.fill(route);
-    if (route.prompt) await this.prove();
-    else this.clear();
+    this.clear();
+    if (!this.refused() && route.prompt) await this.prove();
   }
 
   draw() {
@@ -35,8 +35,8 @@ export class Certified {
     this.numbers = {
       tokens: number("tokens", "tokens"),
       top: number("top", "logits shown"),
-      cap: number("cap", "limbs at most"),
-      digits: number("digits", "decimals"),
+      cap: number("cap", "limbs at most", "21 bits each, the first for the whole part"),
+      digits: number("digits", "decimals", "0 for as many as the token needs"),
     };
     this.label = h("label", { for: "certified-prompt" });
     this.start = h("button", { type: "submit", class: "primary" }, "Prove");
@@ -77,6 +77,11 @@ export class Certified {
           { class: "buttons" },
           Object.values(this.numbers).map(({ field }) => field),
           h("span", { class: "actions" }, this.start, this.stopper),
+        ),
+        h(
+          "div",
+          { class: "note" },
+          Object.values(this.numbers).map(({ help }) => help),
         ),
       ),
       this.result,
@@ -122,10 +127,20 @@ export class Certified {
 
   fill(route) {
     if (route.prompt) this.prompt.value = route.prompt;
-    for (const [name, [least, most, usual]] of Object.entries(LIMITS)) {
-      const given = Number(route[name] ?? usual);
-      this.numbers[name].input.value = Number.isInteger(given) && given >= least && given <= most ? given : usual;
-    }
+    for (const [name, [, , usual]] of Object.entries(LIMITS)) this.numbers[name].input.value = route[name] ?? usual;
+  }
+
+  /** Are there numbers out of their range? Then that is said, and nothing is asked. */
+  refused() {
+    const wrong = Object.values(this.numbers).filter(({ input, within }) => {
+      const is = !within(input.valueAsNumber);
+      input.setAttribute("aria-invalid", String(is));
+      return is;
+    });
+    if (!wrong.length) return false;
+    this.clear();
+    this.result.append(h("div", { class: "end" }, problem(wrong.map(({ range }) => range).join("; "))));
+    return true;
   }
 
   get question() {
@@ -136,7 +151,7 @@ export class Certified {
 
   /** The address takes up what is asked; that starts the proof. */
   submitted() {
-    if (this.model.state === "failed") return;
+    if (this.model.state === "failed" || this.refused()) return;
     const { prompt, ids, ...numbers } = this.question;
     const before = location.hash;
     for (const [name, [, , usual]] of Object.entries(LIMITS)) if (numbers[name] === usual) delete numbers[name];
@@ -170,9 +185,9 @@ export class Certified {
         const claim = await this.asked({ ...run.question, number: next });
         if (this.run !== run) return;
         run.claims.push(claim);
-        list.append(claimItem(claim, next === 1 || claim.token === null));
+        list.append(claimItem(claim, next === 1 || claim.token === null, run.question));
         text.replaceChildren(...continued(run.claims));
-        announce(spoken(claim));
+        announce(spoken(claim, run.question));
         if (claim.token === null) break;
       }
       end.replaceChildren(this.ending(run));
@@ -227,10 +242,18 @@ export class Certified {
   }
 }
 
-function number(name, label) {
+function number(name, label, told) {
   const [min, max] = LIMITS[name];
-  const input = h("input", { type: "number", min, max, step: 1, id: `certified-${name}`, required: true });
-  return { input, field: h("label", { class: "field" }, h("span", {}, label), input) };
+  const id = `certified-${name}`;
+  const described = told && `${id}-help`;
+  const input = h("input", { type: "number", min, max, step: 1, id, required: true, "aria-describedby": described });
+  return {
+    input,
+    field: h("label", { class: "field" }, h("span", {}, label), input),
+    help: told ? h("span", { id: described }, `${label}: ${told}`) : null,
+    range: `${label}: ${min} to ${max}`,
+    within: (given) => Number.isInteger(given) && given >= min && given <= max,
+  };
 }
 
 function facts({ name, blocks, dim, weights, vocabulary, positions }) {

@@ -1,14 +1,14 @@
 // One proved token: its lead, the largest logits, and what the proof took.
 
 import { h } from "./dom.js";
-import { layerTable, radiusPlot } from "./radius.js";
+import { beyond, layerTable, radiusPlot } from "./radius.js";
 
 /** A token as a box, in which a space is seen. */
 export function tokenBox({ id, text }, kind = "") {
   return h("span", { class: `token ${kind}`, title: text === `#${id}` ? undefined : `token ${id}` }, text || "∅");
 }
 
-export function claimItem(claim, open) {
+export function claimItem(claim, open, question) {
   const status = claim.token === null ? "undecided" : claim.ties.length ? "tied" : "proved";
   return h(
     "li",
@@ -23,6 +23,7 @@ export function claimItem(claim, open) {
         claim.token ? tokenBox(claim.token, status) : h("span", { class: "token undecided" }, "?"),
         h("span", { class: "status" }, { proved: "✓ proved", tied: "= tie, proved", undecided: "? undecided" }[status]),
         h("span", { class: "lead-over" }, lead(claim)),
+        claim.short ? h("span", { class: "short" }, unknown(question)) : null,
       ),
       h(
         "div",
@@ -43,9 +44,13 @@ function lead({ margin, ties, runner_up: runnerUp, why }) {
 }
 
 /** What is said to those who listen. */
-export function spoken(claim) {
+export function spoken(claim, question) {
   const over = claim.margin && !claim.ties.length ? `, leads ${claim.runner_up.text} by ${claim.margin.digits}` : "";
-  return `Token ${claim.number}: ${claim.told}${over}`;
+  return `Token ${claim.number}: ${claim.told}${over}${claim.short ? `; ${unknown(question)}` : ""}`;
+}
+
+function unknown({ digits, cap }) {
+  return `its logits are not known to ${digits} decimals with ${cap} limbs`;
 }
 
 function givenUp({ schedule, attempts }) {
@@ -99,7 +104,7 @@ function figure(claim) {
     {},
     h("h2", {}, "Radius by layer"),
     radiusPlot(claim.layers),
-    h("figcaption", {}, `The largest proved radius of a token; dashed, the unit of its bits. ${passes}.`),
+    h("figcaption", {}, `The largest proved radius of a token; dashed, the unit of its bits. ${beyond(claim.layers)}${passes}.`),
     h("details", { class: "by-layer" }, h("summary", {}, "Limbs, bits and radius as a table"), layerTable(claim)),
   );
 }

@@ -95,6 +95,14 @@ function told(layers) {
   );
 }
 
+/** What hollow points mean, where there are any. */
+export function beyond(layers) {
+  const hollow = layers.filter(({ log2 }) => log2 === null);
+  const above = hollow.filter(({ radius }) => radius === "inf");
+  const sides = [hollow.length > above.length ? "below" : [], above.length ? "above" : []].flat();
+  return sides.length ? `A hollow point is ${sides.join(" or ")} the axis. ` : "";
+}
+
 /** The first and the last layer, and as many between as there is room for. */
 function shownAt(n, count, width) {
   const every = Math.ceil((count * LABEL) / width);
