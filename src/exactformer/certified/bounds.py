@@ -6,6 +6,7 @@ negative, computed in floats and made larger by `UP`, which is more than all rou
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -29,8 +30,13 @@ def gamma(k: float) -> float:
 
 def product(a: int, b: int, n: int) -> float:
     """Lemma 2: a limbs times b limbs, pairs i + j ≤ n kept, carried to n limbs."""
-    dropped = sum(2.0 ** (40 - 21 * (i + j) + 21 * (n - 1)) for i in range(a) for j in range(b) if i + j > n)
-    return (dropped + CARRY) * UP
+    return (_pairs(range(a), range(b), n, n - 1) + CARRY) * UP
+
+
+@functools.cache
+def _pairs(first: range, second: range, kept: int, last: int) -> float:
+    """Products of limbs i and j with i + j > kept, as large as they can be, in ulps of the limb `last`."""
+    return sum(2.0 ** (40 - 21 * (i + j) + 21 * last) for i in first for j in second if i + j > kept)
 
 
 def slices(below: float, shift: int) -> float:
@@ -56,8 +62,7 @@ def horner(n: int, limbs: list[int], terms: int, largest: float, beyond: float) 
     error += SPLIT * 2.0 ** (-21 * (limbs[-1] - 1))
     above = limbs[-1]
     for m in reversed(limbs):
-        dropped = sum(2.0 ** (40 - 21 * (i + j)) for i in range(1, n) for j in range(above) if i + j > m)
-        error = NARROW * error + dropped + (CARRY + ENTRY) * 2.0 ** (-21 * (m - 1))
+        error = NARROW * error + _pairs(range(1, n), range(above), m, 0) + (CARRY + ENTRY) * 2.0 ** (-21 * (m - 1))
         above = m
     return error * 2.0 ** (21 * (n - 1)) * UP
 
