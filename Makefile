@@ -10,6 +10,8 @@ CHROMIUM = { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -qq -y --no-i
 trace: $(VENV)/ready
 	@$(BIN)/exactformer trace
 
+# hundreds of tests start the command anew: compiled modules are kept for the next one, whatever the shell says
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/ready-dev lint
 	$(BIN)/pytest -n auto
 

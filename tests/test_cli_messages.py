@@ -62,7 +62,7 @@ def test_an_exact_pass_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPat
     assert sheet.trace().token(5) == "a"
 
 
-@pytest.mark.parametrize("example", ["capstone", "context", "length4", "poster"])
+@pytest.mark.parametrize("example", ["capstone", "context", "length4", "induction"])
 def test_the_estimate_is_that_of_a_counted_pass(example: str) -> None:
     """Norms, scales and softmax multiply once for an entry, where a product does for a row; what is masked is not multiplied."""
     model = xf.load(example).model
