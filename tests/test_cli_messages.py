@@ -170,3 +170,18 @@ def test_a_worksheet_commands_no_terminal(line: str, told: str) -> None:
         parse(line, "sheet.toml")
     assert str(refused.value) == f"sheet.toml: {told}"
     assert parse('title = "a\\tb\\nc"', "sheet.toml") == {"title": "a\tb\nc"}
+
+
+def test_an_interruption_while_modules_are_read_is_one_line() -> None:
+    program = """
+import sys
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "exactformer.cli.trace":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from exactformer.__main__ import run
+run()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "exactformer: interrupted\n")

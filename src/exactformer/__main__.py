@@ -1,6 +1,17 @@
-"""`python -m exactformer`."""
+"""`exactformer`, and `python -m exactformer`."""
 
-from exactformer.cli import main
+import sys
+
+
+def run() -> None:
+    """Interrupted while modules are still read, it ends as quietly as later on."""
+    try:
+        from exactformer.cli import main
+    except KeyboardInterrupt:
+        sys.stderr.write("exactformer: interrupted\n")
+        sys.exit(130)
+    main()
+
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -178,6 +178,38 @@ def test_backward_walks_from_the_loss_to_the_weights(visit: Visit, page: Page) -
     expect(page.locator(".panel .origin")).to_have_count(3)
 
 
+@pytest.mark.parametrize(
+    ("address", "line"),
+    [
+        ("#capstone?step=blocks.0.nonsense", "blocks.0.nonsense: there is no such step here; this is the first one"),
+        ("#capstone?step=embed&number=W_X[0,0]", "W_X[0,0]: there is no such number here"),
+        ("#length4/break?break=nonsense", "nonsense: there is no such mistake"),
+    ],
+)
+def test_what_an_address_names_in_vain_is_told(visit: Visit, page: Page, address: str, line: str) -> None:
+    visit(address)
+    expect(page.locator(".problem")).to_have_text(line)
+    if "break" not in address:
+        page.get_by_role("button", name="Next step").click()
+        wait_for_step(page, "pos_embed")
+        expect(page.locator(".problem")).to_have_count(0)
+
+
+def test_a_table_that_goes_on_to_the_right_fades_there(visit: Visit, page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 900})
+    visit("#length4?step=blocks.0.attn.scores")
+    wait_for_step(page, "attn.scores")
+    table = page.locator(".scroll").first
+    fade = "element => parseFloat(getComputedStyle(element).getPropertyValue('--fade'))"
+    assert table.evaluate(fade) > 5
+    table.evaluate("element => { element.scrollLeft = element.scrollWidth }")
+    page.wait_for_timeout(200)
+    assert table.evaluate(fade) == 0
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.wait_for_timeout(200)
+    assert table.evaluate(fade) == 0
+
+
 def test_breaks_side_by_side(visit: Visit, page: Page) -> None:
     visit("#length4/break")
     page.get_by_label("no-scale").check()

@@ -64,7 +64,7 @@ def checked_text(text: str) -> str:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         code = ord(text[error.start])
-        raise TokenizerError(f"character {error.start} of the text is U+{code:04X}, half of a surrogate pair") from None
+        raise TokenizerError(f"character {error.start + 1} of the text is U+{code:04X}, half of a surrogate pair") from None
     return text
 
 

@@ -44,10 +44,10 @@ class _ListedTokenizer(ABC):
 
     def encode(self, text: str) -> list[int]:
         parts = self._split(checked_text(text))
-        for position, part in enumerate(parts):
+        for place, part in enumerate(parts, start=1):
             if part not in self.ids:
                 few = ", ".join(self.vocabulary[:8]) + (f", … {len(self.tokens):,} {self.kind}s" if len(self.tokens) > 8 else "")
-                raise TokenizerError(f"{self.kind} {position} of the text, {brief(part)}, is not in the vocabulary ({few})")
+                raise TokenizerError(f"{self.kind} {place} of the text, {brief(part)}, is not in the vocabulary ({few})")
         return [self.ids[part] for part in parts]
 
     def encode_bytes(self, data: bytes) -> list[int]:
@@ -80,7 +80,7 @@ class WordTokenizer(_ListedTokenizer):
     'I will work .'
     >>> tokenizer.encode("I work hard")
     Traceback (most recent call last):
-    exactformer.tokenizers.tokenizer.TokenizerError: word 2 of the text, 'hard', is not in the vocabulary (I, will, work, .)
+    exactformer.tokenizers.tokenizer.TokenizerError: word 3 of the text, 'hard', is not in the vocabulary (I, will, work, .)
     """
 
     kind = "word"

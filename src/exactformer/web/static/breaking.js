@@ -12,6 +12,8 @@ const WORDS = new Map([
   [null, "undecided"],
 ]);
 
+const MARKS = { "the same": "=", differs: "≠", undecided: "?", missing: "−", added: "+" };
+
 export async function breaking(book, route) {
   const chosen = route.break.filter((name) => book.breaks.some((each) => each.name === name));
   const choice = h(
@@ -39,6 +41,8 @@ export async function breaking(book, route) {
       ),
     ),
   );
+  const unknown = route.break.filter((name) => !chosen.includes(name));
+  if (unknown.length) return h("div", { class: "break" }, choice, problem(`${unknown[0]}: there is no such mistake`));
   if (!chosen.length)
     return h(
       "div",
@@ -81,6 +85,7 @@ async function compared(book, chosen, route) {
       h(
         "nav",
         { class: "verdicts", "aria-label": "Steps compared" },
+        h("p", { class: "note" }, legend(sides.flatMap((side) => side.steps.map(wordOf)))),
         sides.map((side, n) => [
           h("h2", {}, n ? "The gradient" : "The pass"),
           h("p", { class: "first" }, side.first ? ["first to differ: ", h("code", {}, side.first)] : "no step differs"),
@@ -96,12 +101,27 @@ async function compared(book, chosen, route) {
   ];
 }
 
-function verdict({ name, equal, left, right }, current, route) {
-  const word = left && right ? WORDS.get(equal) : left ? "missing" : "added";
-  const mark = { "the same": "=", differs: "≠", undecided: "?", missing: "−", added: "+" }[word];
+function wordOf({ equal, left, right }) {
+  return left && right ? WORDS.get(equal) : left ? "missing" : "added";
+}
+
+function markOf(word) {
+  return h("span", { class: `verdict ${word.replace(" ", "-")}` }, MARKS[word]);
+}
+
+/** What the marks that there are stand for. */
+function legend(words) {
+  return Object.keys(MARKS)
+    .filter((word) => words.includes(word))
+    .map((word) => h("span", { class: "of-legend" }, markOf(word), ` ${word} `));
+}
+
+function verdict(compared, current, route) {
+  const { name } = compared;
+  const word = wordOf(compared);
   return button(
     [
-      h("span", { class: `verdict ${word.replace(" ", "-")}` }, mark),
+      markOf(word),
       " ",
       short(name),
       h("span", { class: "visually-hidden" }, `: ${word}`),

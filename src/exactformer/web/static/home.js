@@ -4,6 +4,8 @@ import { button, h, problem, svg } from "./dom.js";
 import { keep, recent } from "./recent.js";
 import { address, go } from "./route.js";
 
+const TOKENS = 8; // of an example that its card shows
+
 export async function homeView(store) {
   const trouble = h("div", { "aria-live": "polite" });
   const [{ examples }, { model }] = await Promise.all([store.get("examples"), store.get("about")]);
@@ -58,7 +60,7 @@ function card(example) {
       h(
         "p",
         { class: "meta" },
-        `${example.tokens.slice(0, 8).join(" ")} · ${count(example.blocks, "block")} · ${count(example.heads, "head")}`,
+        `${example.tokens.slice(0, TOKENS).join(" ")} · ${count(example.blocks, "block")} · ${count(example.heads, "head")}`,
       ),
     ),
   );
@@ -104,7 +106,7 @@ function count(n, noun) {
 
 /** A small picture: tokens as columns, what each block does as rows. */
 function picture({ tokens, blocks, mlp, mask, logits }) {
-  const columns = Math.max(1, Math.min(tokens.length, 6));
+  const columns = Math.max(1, Math.min(tokens.length, TOKENS));
   const rows = Array.from({ length: Math.min(blocks, 2) }, () => ["attention", ...(mlp ? ["mlp"] : [])])
     .flat()
     .concat(logits ? ["out"] : []);

@@ -88,7 +88,9 @@ export class Pass {
         if (this.frame === frame) this.element.classList.remove("busy");
       }
     }
-    if (this.walk && this.frame === frame) await this.walk.show(route);
+    if (!this.walk || this.frame !== frame) return;
+    this.tell(this.walk.missing(route));
+    await this.walk.show(route);
   }
 
   async drawFrame(book, route, frame) {

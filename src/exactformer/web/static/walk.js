@@ -90,6 +90,13 @@ export class Walk {
     await this.open(number);
   }
 
+  /** What the address names and this pass has not, in a line. */
+  missing({ step, number }) {
+    if (step && !this.steps.some(({ name }) => name === step)) return `${step}: there is no such step here; this is the first one`;
+    if (number && !this.book.has(readNumber(number)?.name)) return `${number}: there is no such number here`;
+    return "";
+  }
+
   async drawStep(step, head, position) {
     const { book } = this;
     const pattern = this.stages.flatMap((stage) => stage.steps).filter((name) => name.endsWith(".pattern"));
