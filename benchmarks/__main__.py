@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 
-from benchmarks import backward, certified, checkpoints, float_errors, forward, report
+from benchmarks import backward, certified, checkpoints, float_errors, forward, nano_sort, report
 
-BENCHMARKS = (forward, backward, checkpoints, float_errors, certified)  # each a module with run(progress) -> Result
+BENCHMARKS = (forward, backward, checkpoints, nano_sort, float_errors, certified)  # each with run(progress) -> Result, or None
 
 
 def main() -> None:
@@ -18,7 +18,8 @@ def main() -> None:
 
     named = [b for b in BENCHMARKS if b.__name__.removeprefix("benchmarks.") in sys.argv[1:]]
     for benchmark in named or BENCHMARKS:
-        for path in report.write(benchmark.run(progress)):
+        result = benchmark.run(progress)
+        for path in report.write(result) if result else []:
             progress(f"wrote {path}")
 
 

@@ -14,10 +14,12 @@ FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "gpt-nano-sort" 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="skipped: ../shared/data/gpt-nano-sort is not there")
 
 
-@pytest.fixture(scope="module")
-def report() -> Report:
+@pytest.fixture(scope="module", params=["arb", "certified"])
+def report(request: pytest.FixtureRequest) -> Report:
+    """By two arithmetics that share no code."""
     model = xf.load(FOLDER).model
-    return xf.prove(model, xf.Sequences(("0", "1", "2"), 6, 6), xf.Sorted(6, "012"), steps=6, arithmetic_name="arb", workers=2)
+    inputs = xf.Sequences(("0", "1", "2"), 6, 6)
+    return xf.prove(model, inputs, xf.Sorted(6, "012"), steps=6, arithmetic_name=request.param, workers=2)
 
 
 def test_all_729_inputs_are_sorted(report: Report) -> None:
