@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -161,7 +162,7 @@ def _result(measured: dict[str, Any]) -> Result:
     for name, found in measured.items():
         kind, threads = name.split(", ")
         for length, rounds in found["passes"].items():
-            limbs = "-".join(map(str, rounds[-1]["schedule"]))
+            limbs = ", ".join(f"{n} × {len(list(same))}" for n, same in groupby(rounds[-1]["schedule"]))
             attempts = f"{sum(_of(rounds, 'attempts')) / len(rounds):.2g}"
             passes.append((kind, threads, str(length), *(_spread(_ratios(rounds, peer)) for peer in PEERS), attempts, limbs))
         bits = [_spread(found["bits"][bits]) for bits in BITS]
@@ -174,8 +175,8 @@ def _result(measured: dict[str, Any]) -> Result:
         "(`benchmarks/torch_peer.py`), which compute the logits of the last position too. Models of GPT-2 small's shape "
         "with random float32 weights (`benchmarks/gpt2_random.py`), prepared; every round has a prompt that the model "
         "never saw. Every token was proved, and is that of NumPy. Processor time on one thread, wall time on two. Median "
-        f"(least–largest) of {ROUNDS} rounds in turn; *passes* until the proof, a prompt; limbs of 21 bits by block, 0 "
-        "standing for float64."
+        f"(least–largest) of {ROUNDS} rounds in turn; *passes* until the proof, a prompt; *limbs* of 21 bits "
+        "(0 stands for float64) × the number of halves of blocks, and at the end the head, that have so many."
     )
     second = (
         f"*a token*: time of one generated, after the first of {TOKENS}, with keys and values kept, divided by that of a "
@@ -185,7 +186,7 @@ def _result(measured: dict[str, Any]) -> Result:
         "scout, once a model. *memory*: the most that was resident above the weights, from the norms to the first token."
     )
     tables = (
-        first, Table(("weights", "threads", "T", *(f"× {peer}" for peer in PEERS), "passes", "limbs by block"), tuple(passes)),
+        first, Table(("weights", "threads", "T", *(f"× {peer}" for peer in PEERS), "passes", "limbs × halves"), tuple(passes)),
         second, Table(("weights", "threads", "a token", *(f"{n} bits" for n in BITS), "Arb", "once", "memory"), tuple(others)),
     )  # fmt: skip
     data = {"measured": {name: _plain(found) for name, found in measured.items()}, "repetitions": ROUNDS}

@@ -25,7 +25,7 @@ from exactformer.worksheets import load
 from random_models import random_model
 
 NANO = Path(__file__).parents[2].parent / "shared" / "data" / "gpt-nano-sort" / "hf"
-SCHEDULES = ((4,), (6,), (0,), (7, 5, 4), (5, 0, 0))
+SCHEDULES = ((4,), (6,), (0,), (7, 5, 4), (5, 0, 0), (8, 7, 6, 5, 4), (6, 5, 5, 0, 0))
 
 
 @pytest.mark.parametrize("kind", ["initial", "trained"])
@@ -128,7 +128,7 @@ def test_a_model_of_middle_size() -> None:
     assert result.proved
     assert result.margin is not None
     assert result.margin[0] > 0
-    long = certify(model, ids, prepared=prepared, schedule=(max(result.schedule) + 2,) * 5)
+    long = certify(model, ids, prepared=prepared, schedule=(max(result.schedule) + 2,) * 9)
     assert long.token == result.token
     assert long.margin is not None
     assert result.margin[0] <= long.margin[0] <= long.margin[1] <= result.margin[1]

@@ -108,7 +108,7 @@ FORGERIES: dict[str, tuple[str, Callable[[Certificate], Certificate]]] = {
     "twice": ("tokens[0].top", lambda c: _claim(c, top=(c.tokens[0].top[0], c.tokens[0].top[0]))),
     "too many": ("tokens[0].top", lambda c: _claim(c, top=c.tokens[0].top * 20)),
     "schedule": ("tokens[0].schedule", lambda c: _claim(c, schedule=(4, 4))),
-    "limbs": ("tokens[0].schedule", lambda c: _claim(c, schedule=(4, 4, 3))),
+    "limbs": ("tokens[0].schedule", lambda c: _claim(c, schedule=(4, 4, 4, 4, 3))),
     "cap": ("cap", lambda c: replace(c, cap=1000)),
     "model": ("model.sha256", lambda c: replace(c, model="0" * 64)),
     "ids": ("tokens[0]", lambda c: replace(c, ids=(3, 4, 6))),
@@ -138,7 +138,7 @@ def test_forgeries_with_a_checksum_that_fits_are_refuted(
 def test_a_weaker_claim_is_still_true(certificate: Certificate, model: Model, prepared: Prepared) -> None:
     bound = certificate.tokens[0].top[0]
     wide = replace(bound, low=str(int(float(bound.low)) - 1), high=str(int(float(bound.high)) + 2))
-    weaker = _claim(certificate, top=(wide, *certificate.tokens[0].top[1:]), schedule=(6, 6, 6))
+    weaker = _claim(certificate, top=(wide, *certificate.tokens[0].top[1:]), schedule=(6,) * 5)
     assert weaker.verify(model, prepared).confirmed
 
 
@@ -147,9 +147,9 @@ def test_a_sharper_claim_is_confirmed_with_more_limbs(certificate: Certificate, 
     fine = certify(model, IDS, 1).tokens[0]
     from exactformer.certified import certify as one_pass
 
-    sharp = Claim.of(one_pass(model, IDS, schedule=(7, 7, 7), prepared=prepared))
+    sharp = Claim.of(one_pass(model, IDS, schedule=(7,) * 5, prepared=prepared))
     assert Fraction(sharp.top[0].high) - Fraction(sharp.top[0].low) < Fraction(fine.top[0].high) - Fraction(fine.top[0].low)
-    mixed = replace(certificate, tokens=(replace(sharp, schedule=(6, 6, 6)),))
+    mixed = replace(certificate, tokens=(replace(sharp, schedule=(6,) * 5),))
     assert mixed.verify(model, prepared).confirmed
 
 

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 from benchmarks.gpt2_random import KINDS, Shape, gpt2_model, random_tensors
 
-from exactformer.certified import Prepared, certify
+from exactformer.certified import CertifiedArithmetic, Prepared, certify
 from exactformer.certified.scheduling import Growth, Outlook
 
 SHAPE = Shape(blocks=4, dim=64, heads=4, vocabulary=500, positions=128)
@@ -39,7 +39,7 @@ def test_growth_rises_with_the_length() -> None:
     assert prepared.outlook is not None
     lengths = [growth.length for growth in prepared.outlook.growths]
     assert lengths == [1, 2, 4, 8, 16, 32, 64, 128]
-    totals = [sum(growth.blocks) for growth in prepared.outlook.growths]
+    totals = [sum(growth.halves) for growth in prepared.outlook.growths]
     assert totals[0] + 2 < totals[-1]
     assert all(a <= b + 1 for a, b in pairwise(totals))
 
@@ -53,3 +53,17 @@ def test_a_schedule_tapers_and_more_digits_need_more_limbs() -> None:
     assert short < long
     assert outlook.schedule(1000, -2.0) == long
     assert min(fine) > 4
+
+
+def test_attention_and_mlp_have_limbs_of_their_own() -> None:
+    ops = CertifiedArithmetic(schedule=(9, 8, 7, 6, 5))
+    parts = [
+        "blocks.0.ln1",
+        "blocks.0.attn.W_Q+blocks.0.attn.W_K",
+        "blocks.0.ln2",
+        "blocks.0.mlp.W_in",
+        "blocks.1.attn",
+        "blocks.1.mlp",
+    ]
+    assert [ops.limbs_at(part) for part in parts] == [9, 9, 8, 8, 7, 6]
+    assert {ops.limbs_at(part) for part in ("blocks.2.attn", "ln_final", "W_E.T")} == {5}

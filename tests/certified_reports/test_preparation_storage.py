@@ -16,6 +16,7 @@ from certify_tools import PROGRAM, small_model, write_model
 
 from exactformer.certified import Prepared, certify
 from exactformer.certified.model_hash import model_hash
+from exactformer.certified.scheduling import entries
 from exactformer.certified.storage import place, prepared, read, write
 from exactformer.model import Model
 
@@ -42,12 +43,12 @@ def test_norms_are_found_again_and_prove_the_same(model: Model, kept: Path) -> N
     norms, outlook = found
     assert len(norms) >= 10
     assert outlook is not None
-    assert {len(each.blocks) for each in outlook.growths} == {model.config.blocks + 1}
+    assert {len(each.halves) for each in outlook.growths} == {entries(model.config)}
     with prepared(model, model_hash(model), folder=kept.parent) as ready:
         assert (ready.norms, ready.outlook) == (norms, outlook)
         ready.prepare(lambda step: pytest.fail(f"{step} was computed again"))
-        again = certify(model, [3, 4], prepared=ready, schedule=(6, 6, 6))
-    fresh = certify(model, [3, 4], prepared=Prepared(model), schedule=(6, 6, 6))
+        again = certify(model, [3, 4], prepared=ready, schedule=(6,) * entries(model.config))
+    fresh = certify(model, [3, 4], prepared=Prepared(model), schedule=(6,) * entries(model.config))
     assert (again.token, again.top, again.margin) == (fresh.token, fresh.top, fresh.margin)
     assert oct(kept.stat().st_mode & 0o777) == "0o600"
 

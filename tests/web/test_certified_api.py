@@ -61,7 +61,7 @@ def test_tokens_one_by_one_are_those_of_the_library(proving: Serving, folder: Pa
         assert float(found["margin"]["digits"]) == pytest.approx(float(one.margin[0]), rel=0.1)
         assert [entry["token"]["id"] for entry in found["top"]] == [entry.token for entry in one.top]
         assert [layer["name"] for layer in found["layers"]] == [layer.name for layer in one.layers]
-        assert len(found["schedule"]) == 3
+        assert len(found["schedule"]) == 5
         assert [token["id"] for token in found["given"]] == [3, 4, 5]
 
 

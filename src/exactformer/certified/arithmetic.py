@@ -24,7 +24,7 @@ from exactformer.numbers import Number
 
 DEFAULT_LIMBS = 8
 BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more would round more
-Schedule = tuple[int, ...]  # the limbs of every block, then those of what follows the blocks; 0 stands for float64
+Schedule = tuple[int, ...]  # the limbs of every half of a block, attention then MLP, and of what follows the blocks; 0: float64
 
 
 def _refused(*values: Any, **named: Any) -> NoReturn:
@@ -35,7 +35,7 @@ _REFUSED: Callable[..., Any] = _refused
 
 
 class CertifiedArithmetic(Arithmetic):
-    """Limbs by `schedule`: the last entry holds for all blocks beyond it and for what follows the blocks.
+    """Limbs by `schedule`: the last entry holds for all that comes after it.
 
     With `last_only`, what follows the final LayerNorm is computed for the last position alone. With `traced`, lines that the proof
     does not need are told too: means, deviations, scores and weights.
@@ -53,10 +53,11 @@ class CertifiedArithmetic(Arithmetic):
         self.schedule, self.last_only, self.traced = schedule, last_only, traced
 
     def limbs_at(self, name: str) -> int:
-        """The limbs of a step."""
-        if name.startswith("blocks."):
-            return self.schedule[min(int(name.split(".")[1]), len(self.schedule) - 1)]
-        return self.schedule[-1]
+        """The limbs of a step, or of a weight by the name of its step."""
+        if not name.startswith("blocks."):
+            return self.schedule[-1]
+        block, part = name.split(".")[1:3]
+        return self.schedule[min(2 * int(block) + (part in ("ln2", "mlp")), len(self.schedule) - 1)]
 
     project = scores = scale = mask = erase = shift = mix = merge = mean = center = variance = deviation = normalise = _REFUSED
     activate = cross_entropy = ratio = zeros_like = product = times = over = subtract = total = scatter = slope = _REFUSED

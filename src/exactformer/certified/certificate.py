@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from exactformer.certified import Certified, Prepared
     from exactformer.certified.verifying import Verdict
 
-FORMAT = "exactformer certificate 1"
+FORMAT = "exactformer certificate 2"
 CLAIM = (
     "For each entry of tokens: in the transformer with this hash, whose floats are the rational numbers that they are and whose "
     "operations are those of the real numbers, given ids and the tokens of the entries before, the logit of token is equal to "

@@ -15,7 +15,7 @@ from exactformer.certified.arithmetic import CertifiedArithmetic, Schedule
 from exactformer.certified.ball import Ball
 from exactformer.certified.choosing import finite, margin_of, rivals
 from exactformer.certified.limbs import BITS, OutOfRangeError
-from exactformer.certified.scheduling import MOST, Outlook, scout
+from exactformer.certified.scheduling import MOST, Outlook, entries, scout
 from exactformer.certified.weights import Store
 from exactformer.model.cache import Cache
 from exactformer.model.forward import InputError, Model, forward
@@ -181,13 +181,13 @@ class _Question:
 
     def _scheduled(self, extra: float) -> Schedule:
         if self.prepared.outlook is None:
-            return (4 + int(extra) // 16,) * (self.model.config.blocks + 1)
+            return (4 + int(extra) // 16,) * entries(self.model.config)
         lead = self.prepared.outlook.lead if self.widest is None else min(self.prepared.outlook.lead, math.log2(self.widest) + 1)
         return self.prepared.outlook.schedule(len(self.ids), lead - extra)
 
     def _raised(self, before: Schedule, shortage: float) -> Schedule:
         """More limbs, somewhere at least: as many as the bits that the last pass was short of ask for."""
-        start = next((e for e in range(0, 400, 4) if self._covers(before, float(e))), 400.0)
+        start = next((e for e in range(0, 400, 4) if self._falls_short(before, float(e))), 400.0)
         for extra in range(int(start + shortage), 400, 4):
             wanted = self._scheduled(float(extra))
             after = tuple(max(a, min(b, self.cap)) for a, b in zip(before, wanted, strict=True))
@@ -195,7 +195,7 @@ class _Question:
                 return after
         return (self.cap,) * len(before)
 
-    def _covers(self, schedule: Schedule, extra: float) -> bool:
+    def _falls_short(self, schedule: Schedule, extra: float) -> bool:
         """Is more wanted with so many bits to spare than the schedule has?"""
         return any(b > a for a, b in zip(schedule, self._scheduled(extra), strict=True))
 

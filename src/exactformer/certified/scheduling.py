@@ -1,4 +1,4 @@
-"""How many limbs each block gets. A guess, which proves nothing: a schedule that is too short ends in an undecided pass."""
+"""How many limbs each half of a block gets. A guess, which proves nothing: too short a schedule ends in an undecided pass."""
 
 from __future__ import annotations
 
@@ -12,25 +12,32 @@ import numpy as np
 from exactformer.certified.arithmetic import CertifiedArithmetic, Schedule
 from exactformer.certified.ball import FLOAT, Ball
 from exactformer.certified.weights import Store
+from exactformer.model.config import Config
 from exactformer.model.forward import Model, forward
 
 FEWEST, MOST = 4, 15
-_SMALL = 2.0**-26  # the radius that the scout starts every block with: beyond the rounding of floats, too small to bend
+_SMALL = 2.0**-24  # the radius that the scout starts every half with: beyond the rounding of floats, too small to bend
+_LEAST = 2.0**-29  # that of any token: the rounding of floats must stay below
 _LIMB_NOISE = 11.0  # bits: what rounding in limbs amounts to, as a radius of the stream: in ulps times the size of the stream
 _FLOAT_NOISE = -35.5  # the same of floats
-_SPARE = 3.0  # bits by which the radius should stay below the lead: one for two radii, the rest for several blocks at once
+_SPARE = 3.0  # bits by which the radius should stay below the lead: one for two radii, the rest for several halves at once
 _WIDEST = -2.0  # bits of a lead that is made use of: radii any larger no longer grow in proportion
 _PROBE = 128  # tokens that the scout reads
 _GOLDEN = 0.6180339887  # multiples of it are spread evenly, however many
 _LEAD = 1 / 4  # of the median lead: with `_SPARE`, a schedule is too short for one prompt in twenty or so
 
 
+def entries(config: Config) -> int:
+    """Of a schedule: two for every block, one for what follows."""
+    return 2 * config.blocks + 1
+
+
 @dataclass(frozen=True)
 class Growth:
-    """For up to `length` tokens, in bits: what each block, then the head, multiplies a radius by; and the stream's size there."""
+    """For up to `length` tokens, in bits: what each half block, then the head, multiplies a radius by; the stream's size there."""
 
     length: int
-    blocks: tuple[float, ...]
+    halves: tuple[float, ...]
     sizes: tuple[float, ...]
 
 
@@ -42,13 +49,13 @@ class Outlook:
     lead: float
 
     def schedule(self, length: int, lead: float) -> Schedule:
-        """The fewest limbs that should do for a prompt and a lead of so many bits: for all blocks, then for the head."""
+        """The fewest limbs that should do for a prompt and a lead of so many bits: for all halves of blocks, then for the head."""
         growth = next((each for each in self.growths if each.length >= length), self.growths[-1])
         target = lead - _SPARE
         result: list[int] = []
         ahead, floats = 0.0, True
-        for block, size in zip(reversed(growth.blocks), reversed(growth.sizes), strict=True):
-            ahead += block
+        for half, size in zip(reversed(growth.halves), reversed(growth.sizes), strict=True):
+            ahead += half
             floats = floats and ahead + size + _FLOAT_NOISE <= target
             limbs = math.ceil((ahead + size + _LIMB_NOISE - target) / 21) + 1
             result.append(FLOAT if floats else max(FEWEST, limbs, *result))
@@ -56,13 +63,13 @@ class Outlook:
 
 
 def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda step: None) -> Outlook:
-    """A pass in floats over tokens from all over the vocabulary, whose radius is made small again before every block.
+    """A pass in floats over tokens from all over the vocabulary, whose radius is made small again before every half of a block.
 
     Growth is a matter of the weights, and hardly of what is read; but it rises with the number of tokens.
     """
     size, length = len(model.config.vocabulary), min(_PROBE, model.config.length or _PROBE)
     lengths = [2**n for n in range(length.bit_length()) if 2**n < length] + [length]
-    blocks: list[list[float]] = []  # [block][length]
+    halves: list[list[float]] = []  # [half][length]
     sizes: list[list[float]] = []
     before = np.full(length, _SMALL)
     first = "embed" if model.config.positions == "none" else "blocks.0.resid_pre"
@@ -70,20 +77,21 @@ def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda s
     def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
         nonlocal before
         progress(name)
-        if name != first and not name.endswith("resid_post"):
+        ends = name.endswith(("resid_mid", "resid_post"))
+        if name != first and not ends:
             return value
-        if name.endswith("resid_post"):
-            blocks.append(_bits_up_to(lengths, value.radius / _most(before)))
+        if ends:
+            halves.append(_bits_up_to(lengths, value.radius / _most(before)))
             most = float(np.max(value.radius))
             before = value.radius * (_SMALL / most) if 0 < most < math.inf else np.full(length, _SMALL)
-            before = np.maximum(before, _SMALL * 2.0**-10)
+            before = np.maximum(before, _LEAST)
         sizes.append(_bits_up_to(lengths, np.sqrt(np.square(value.midpoint()).mean(axis=-1))))
         return Ball(value.mid, value.n, before)
 
     ids = [int(n * _GOLDEN * size) % size for n in range(length)]
     logits = forward(model, ids, CertifiedArithmetic(store, (FLOAT,)), note)
-    blocks.append(_bits_up_to(lengths, logits.spread().max(axis=-1) / _most(before)))
-    growths = zip(lengths, zip(*blocks, strict=True), zip(*sizes, strict=True), strict=True)
+    halves.append(_bits_up_to(lengths, logits.spread().max(axis=-1) / _most(before)))
+    growths = zip(lengths, zip(*halves, strict=True), zip(*sizes, strict=True), strict=True)
     return Outlook(tuple(Growth(*growth) for growth in growths), _usual_lead(logits.midpoint()))
 
 

@@ -28,7 +28,7 @@ from exactformer.model import Model
 if TYPE_CHECKING:
     from exactformer.certified import Prepared
 
-FORMAT = "exactformer preparation 2"
+FORMAT = "exactformer preparation 3"
 _LARGEST = 1 << 20  # bytes
 _ABANDONED = 3600.0  # seconds after which a temporary file has no writer any more
 
@@ -99,7 +99,7 @@ def _said(outlook: Outlook | None) -> dict[str, Any] | None:
     if outlook is None:
         return None
     growths = [
-        {"length": each.length, "blocks": [x.hex() for x in each.blocks], "sizes": [x.hex() for x in each.sizes]}
+        {"length": each.length, "halves": [x.hex() for x in each.halves], "sizes": [x.hex() for x in each.sizes]}
         for each in outlook.growths
     ]
     return {"growths": growths, "lead": outlook.lead.hex()}
@@ -107,7 +107,7 @@ def _said(outlook: Outlook | None) -> dict[str, Any] | None:
 
 def _outlook(said: dict[str, Any]) -> Outlook:
     return Outlook(
-        tuple(Growth(each["length"], _numbers(each["blocks"]), _numbers(each["sizes"])) for each in said["growths"]),
+        tuple(Growth(each["length"], _numbers(each["halves"]), _numbers(each["sizes"])) for each in said["growths"]),
         *_numbers([said["lead"]]),
     )
 

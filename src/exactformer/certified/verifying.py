@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from exactformer.certified.certificate import Certificate, Claim, versions
 from exactformer.certified.decimal_ends import proved_digits
 from exactformer.certified.model_hash import model_hash
+from exactformer.certified.scheduling import entries
 from exactformer.model import InputError, Model
 
 if TYPE_CHECKING:
@@ -93,10 +94,8 @@ def _first_look(certificate: Certificate, model: Model, digest: str) -> Problem 
     if not certificate.tokens:
         return Problem("tokens", "is empty: nothing is claimed")
     for n, claim in enumerate(certificate.tokens):
-        if len(claim.schedule) != model.config.blocks + 1 or any(s and not _FEWEST <= s <= _MOST for s in claim.schedule):
-            return Problem(
-                f"tokens[{n}].schedule", f"is not one of {model.config.blocks + 1} times 0 or {_FEWEST} to {_MOST} limbs"
-            )
+        if len(claim.schedule) != entries(model.config) or any(s and not _FEWEST <= s <= _MOST for s in claim.schedule):
+            return Problem(f"tokens[{n}].schedule", f"is not one of {entries(model.config)} times 0 or {_FEWEST} to {_MOST} limbs")
         if len(claim.top) > len(model.config.vocabulary):
             return Problem(f"tokens[{n}].top", f"has {len(claim.top):,} logits, the model {len(model.config.vocabulary):,}")
         if claim.token is None and n + 1 < len(certificate.tokens):

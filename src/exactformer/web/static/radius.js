@@ -76,11 +76,12 @@ export function layerTable({ layers, schedule }) {
   );
 }
 
-/** Limbs stand for a block, or for what follows the blocks; 0 of them for float64. */
+/** Those of attention and of the MLP of a block, or of what follows the blocks; 0 of them stand for float64. */
 function limbs(name, schedule) {
   if (name.endsWith("resid_pre")) return "";
-  const found = name === "logits" ? schedule.at(-1) : schedule[Number(name.split(".")[1])];
-  return found === 0 ? "float64" : String(found ?? "");
+  const block = Number(name.split(".")[1]);
+  const found = name === "logits" ? schedule.slice(-1) : schedule.slice(2 * block, 2 * block + 2);
+  return [...new Set(found)].map((count) => (count === 0 ? "float64" : String(count))).join(", ");
 }
 
 function layerName(name) {
