@@ -33,7 +33,7 @@ $(VENV)/ready: pyproject.toml
 	@touch $@
 
 $(VENV)/ready-dev: $(VENV)/ready
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	@command -v chromium >/dev/null || $(CHROMIUM) || echo "chromium was not installed: the tests of the page will fail"
 	@touch $@
 

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from exactformer.certified.certificate import Certificate, Claim, versions
 from exactformer.certified.decimal_ends import proved_digits
 from exactformer.certified.model_hash import model_hash
-from exactformer.certified.scheduling import entries
+from exactformer.certified.scheduling import FEWEST, MOST, entries
 from exactformer.model import InputError, Model
 
 if TYPE_CHECKING:
     from exactformer.certified import Certified, Prepared
 
-_FEWEST, _MOST = 4, 15  # limbs
 _TRIES = 3
 
 
@@ -89,13 +88,13 @@ def _first_look(certificate: Certificate, model: Model, digest: str) -> Problem 
     """What can be said without a pass."""
     if digest != certificate.model:
         return Problem("model.sha256", f"is that of another model, {certificate.model[:16]}…; this one has {digest[:16]}…")
-    if not _FEWEST <= certificate.cap <= _MOST:
-        return Problem("cap", f"{certificate.cap} limbs: there are {_FEWEST} to {_MOST}")
+    if not FEWEST <= certificate.cap <= MOST:
+        return Problem("cap", f"{certificate.cap} limbs: there are {FEWEST} to {MOST}")
     if not certificate.tokens:
         return Problem("tokens", "is empty: nothing is claimed")
     for n, claim in enumerate(certificate.tokens):
-        if len(claim.schedule) != entries(model.config) or any(s and not _FEWEST <= s <= _MOST for s in claim.schedule):
-            return Problem(f"tokens[{n}].schedule", f"is not one of {entries(model.config)} times 0 or {_FEWEST} to {_MOST} limbs")
+        if len(claim.schedule) != entries(model.config) or any(s and not FEWEST <= s <= MOST for s in claim.schedule):
+            return Problem(f"tokens[{n}].schedule", f"is not one of {entries(model.config)} times 0 or {FEWEST} to {MOST} limbs")
         if len(claim.top) > len(model.config.vocabulary):
             return Problem(f"tokens[{n}].top", f"has {len(claim.top):,} logits, the model {len(model.config.vocabulary):,}")
         if claim.token is None and n + 1 < len(certificate.tokens):
@@ -130,7 +129,7 @@ class _Check:
             if self.problems or not still_open:
                 return
             if attempt < _TRIES - 1:
-                schedule = tuple(min(_MOST, max(_FEWEST, n + 1)) for n in found.schedule)
+                schedule = tuple(min(MOST, max(FEWEST, n + 1)) for n in found.schedule)
         self.problems = still_open
 
     def _compare(self, found: Certified) -> list[Problem]:
