@@ -184,6 +184,7 @@ def test_backward_walks_from_the_loss_to_the_weights(visit: Visit, page: Page) -
         ("#capstone?step=blocks.0.nonsense", "blocks.0.nonsense: there is no such step here; this is the first one"),
         ("#capstone?step=embed&number=W_X[0,0]", "W_X[0,0]: there is no such number here"),
         ("#length4/break?break=nonsense", "nonsense: there is no such mistake"),
+        ("#length4/break?break=no-scale&step=nonsense", "nonsense: there is no such step here"),
     ],
 )
 def test_what_an_address_names_in_vain_is_told(visit: Visit, page: Page, address: str, line: str) -> None:

@@ -65,6 +65,8 @@ async function compared(book, chosen, route) {
   ]);
   const wrong = new Book(book.store, source, outline);
   const sides = [result.pass, result.gradient].filter(Boolean);
+  if (route.step && !sides.some((side) => side.steps.some(({ name }) => name === route.step)))
+    throw new Error(`${route.step}: there is no such step here`);
   if (result.gradient) {
     const [left, right] = await Promise.all([book.source, source].map((each) => book.store.ask("gradient", { source: each })));
     book.withGradient(left);
