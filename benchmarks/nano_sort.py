@@ -1,4 +1,4 @@
-"""A theorem about a trained network, gpt-nano-sort on all its inputs: by certified passes, and by `arb`, which shares no code."""
+"""A theorem about a trained network, gpt-nano-sort on all its inputs: by certified passes, and in balls (`arb`)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="skipped: ../shared/
 
 @pytest.fixture(scope="module", params=["arb", "certified"])
 def report(request: pytest.FixtureRequest) -> Report:
-    """By two arithmetics that share no code."""
+    """By two arithmetics, which share nothing but the wiring of the model."""
     model = xf.load(FOLDER).model
     inputs = xf.Sequences(("0", "1", "2"), 6, 6)
     return xf.prove(model, inputs, xf.Sorted(6, "012"), steps=6, arithmetic_name=request.param, workers=2)

@@ -24,6 +24,7 @@ from exactformer.numbers import Number
 
 DEFAULT_LIMBS = 8
 BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more would round more
+FEWEST, MOST = 4, 15  # limbs
 Schedule = tuple[int, ...]  # the limbs of every half of a block, attention then MLP, and of what follows the blocks; 0: float64
 
 
@@ -47,8 +48,8 @@ class CertifiedArithmetic(Arithmetic):
         self, store: Store | None = None, schedule: Schedule = (DEFAULT_LIMBS,), last_only: bool = False, traced: bool = False
     ) -> None:
         for n in schedule:
-            if n != FLOAT and not 4 <= n <= 15:
-                raise ValueError(f"{n} limbs: from 4 to 15, or 0 for float64")
+            if n != FLOAT and not FEWEST <= n <= MOST:
+                raise ValueError(f"{n} limbs: from {FEWEST} to {MOST}, or 0 for float64")
         self.store = Store() if store is None else store
         self.schedule, self.last_only, self.traced = schedule, last_only, traced
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.certified.arithmetic import CertifiedArithmetic, Schedule
+from exactformer.certified.arithmetic import FEWEST, MOST, CertifiedArithmetic, Schedule
 from exactformer.certified.ball import Ball
 from exactformer.certified.choosing import finite, margin_of, rivals
 from exactformer.certified.limbs import BITS, OutOfRangeError
-from exactformer.certified.scheduling import MOST, Outlook, entries, scout
+from exactformer.certified.scheduling import Outlook, entries, scout
 from exactformer.certified.weights import Store
 from exactformer.model.cache import Cache
 from exactformer.model.forward import InputError, Model, forward
@@ -122,8 +122,8 @@ def certify(
         raise InputError("a cache: in this model later positions change earlier ones, so nothing may be kept of them")
     if cache is not None and cache.length >= len(ids):
         raise InputError(f"position {len(ids)}: the cache holds {cache.length} positions, the input {len(ids)} tokens: none is new")
-    if not 4 <= cap <= MOST:
-        raise ValueError(f"a cap of {cap} limbs: from 4 to {MOST}")
+    if not FEWEST <= cap <= MOST:
+        raise ValueError(f"a cap of {cap} limbs: from {FEWEST} to {MOST}")
     if not 0 <= digits <= MOST_DIGITS:
         raise ValueError(f"{digits} digits: up to {MOST_DIGITS}")
     prepared = Prepared(model) if prepared is None else prepared
@@ -181,7 +181,7 @@ class _Question:
 
     def _scheduled(self, extra: float) -> Schedule:
         if self.prepared.outlook is None:
-            return (4 + int(extra) // 16,) * entries(self.model.config)
+            return (FEWEST + int(extra) // 16,) * entries(self.model.config)
         lead = self.prepared.outlook.lead if self.widest is None else min(self.prepared.outlook.lead, math.log2(self.widest) + 1)
         return self.prepared.outlook.schedule(len(self.ids), lead - extra)
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.certified.arithmetic import CertifiedArithmetic, Schedule
+from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, Schedule
 from exactformer.certified.ball import FLOAT, Ball
 from exactformer.certified.weights import Store
 from exactformer.model.config import Config
 from exactformer.model.forward import Model, forward
 
-FEWEST, MOST = 4, 15
 _SMALL = 2.0**-24  # the radius that the scout starts every half with: beyond the rounding of floats, too small to bend
 _LEAST = 2.0**-29  # that of any token: the rounding of floats must stay below
 _LIMB_NOISE = 11.0  # bits: what rounding in limbs amounts to, as a radius of the stream: in ulps times the size of the stream

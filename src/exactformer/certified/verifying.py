@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from exactformer.certified.arithmetic import FEWEST, MOST
 from exactformer.certified.certificate import Certificate, Claim, versions
 from exactformer.certified.decimal_ends import proved_digits
 from exactformer.certified.model_hash import model_hash
-from exactformer.certified.scheduling import FEWEST, MOST, entries
+from exactformer.certified.scheduling import entries
 from exactformer.model import InputError, Model
 
 if TYPE_CHECKING:
