@@ -20,9 +20,16 @@ def write_whole(path: Path, text: str, mode: int) -> None:
         raise
 
 
-def cache_folder(name: str) -> Path:
-    """A folder of the user's cache, made where it is not there."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    folder = Path(home) / "exactformer" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def cache_folder(name: str) -> Path | None:
+    """A folder of the user's cache, made where it is not there; None where it cannot be made, or not be written to."""
+    try:
+        folder = _cache() / "exactformer" / name
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # the second: a user without a home
+        return None
+    return folder if os.access(folder, os.W_OK | os.X_OK) else None
+
+
+def _cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME")
+    return Path(home) if home else Path.home() / ".cache"

@@ -8,7 +8,7 @@ import pytest
 
 from exactformer.proofs import Sequences
 from exactformer.proofs.chunks import RunError
-from exactformer.proofs.domain import renamings, representatives
+from exactformer.proofs.domain import renamings
 
 TOKENS = ("a", "b", "c", "d")
 PARTITIONS = [
@@ -74,10 +74,6 @@ def test_a_domain_over_part_of_the_vocabulary() -> None:
     alone = domain.within((("a", "c"), ("b", "d")))
     assert set(alone) == {("a",), ("b",), ("c",), ("d",)}
     assert len(domain.representatives(alone)) == len(domain)
-
-
-def test_a_list_is_taken_as_it_is() -> None:
-    assert representatives([("a", "b"), ("b", "a")], (("a", "b"),)) == [("a", "b"), ("b", "a")]
 
 
 def test_what_is_too_much_is_refused_before_it_takes_memory() -> None:

@@ -121,8 +121,8 @@ def test_another_theorem_is_refused_and_left_alone(tmp_path: Path) -> None:
 def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "journal"
     written(path)
-    monkeypatch.setattr(journals, "_VERSION", 2)
-    with pytest.raises(JournalError, match=rf"^{path}: is a journal of version 1, not 2; delete it, or give another --journal$"):
+    monkeypatch.setattr(journals, "_VERSION", 3)
+    with pytest.raises(JournalError, match=rf"^{path}: is a journal of version 2, not 3; delete it, or give another --journal$"):
         Journal(path, "theorem", CASES)
 
 
@@ -173,7 +173,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         journal.append([(1, "1")])
         real = os.write
         monkeypatch.setattr(os, "write", full)
-        with pytest.raises(JournalError, match=r"journal: cannot be written: No space left on device$"):
+        with pytest.raises(JournalError, match=r"journal: cannot be written: No space left on device; give a --journal "):
             journal.append([(2, "22")])
         monkeypatch.undo()
     assert read(tmp_path / "journal") == [(1, 1)]

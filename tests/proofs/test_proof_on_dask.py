@@ -13,7 +13,6 @@ import pytest
 from test_cluster import LocalCluster
 
 import exactformer as xf
-from exactformer.circuits import interchangeable
 from exactformer.proofs import Report, Sequences, prove
 
 EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
@@ -31,8 +30,7 @@ def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalClust
 
 def report_of(**where: Any) -> Report:
     sheet = xf.load("induction")
-    classes = interchangeable(sheet.model, sheet.circuit)
-    return prove(sheet.model, Sequences(sheet.model.config.vocabulary, 5), sheet.rule, classes=classes, **where)  # type: ignore[arg-type]
+    return prove(sheet.model, Sequences(sheet.model.config.vocabulary, 5), sheet.rule, circuit=sheet.circuit, **where)  # type: ignore[arg-type]
 
 
 def test_a_worker_killed_midway_changes_nothing(two_workers: LocalCluster, tmp_path: Path) -> None:

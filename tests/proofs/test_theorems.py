@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import exactformer as xf
-from exactformer.circuits import interchangeable
 from exactformer.model.changing import with_weights
 from exactformer.model.config import Mask
 from exactformer.proofs import Demand, Lookup, Report, Sequences, prove
@@ -24,9 +23,9 @@ VOCABULARY = ("!", "a", "b", "c")
 
 
 def theorem(sheet: Worksheet, length: int, rule: Any = None, symmetric: bool = True, **options: Any) -> Report:
-    classes = interchangeable(sheet.model, sheet.circuit) if symmetric else None
     domain = Sequences(sheet.model.config.vocabulary, length)
-    return prove(sheet.model, domain, rule or sheet.rule, classes=classes, **({"workers": 1} | options))
+    options = {"workers": 1, "circuit": sheet.circuit if symmetric else None} | options
+    return prove(sheet.model, domain, rule or sheet.rule, **options)
 
 
 def comparable(report: Report) -> tuple[Any, ...]:
@@ -270,7 +269,7 @@ def test_users_own_models_and_rules() -> None:
 def test_what_cannot_be_proved_about_is_told() -> None:
     with pytest.raises(ValueError, match="no unembedding"):
         xf.prove(xf.load("length4").model, Sequences(("a",), 1), lambda tokens: "a")
-    with pytest.raises(ValueError, match="'z' is not in the vocabulary"):
+    with pytest.raises(ValueError, match="token 'z', which is not in the vocabulary"):
         xf.prove(xf.load("capstone").model, [("a", "z")], lambda tokens: "a", workers=1)
 
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 import pytest
 
 import exactformer as xf
-from exactformer.circuits import interchangeable
 from exactformer.model.changing import with_weights
 from exactformer.proofs import Lookup, Report, Sequences, prove
 from exactformer.proofs.search import smallest_strengths
@@ -19,9 +18,8 @@ from exactformer.worksheets import Worksheet
 
 
 def proved(sheet: Worksheet, length: int) -> Report:
-    classes = interchangeable(sheet.model, sheet.circuit)
     domain = Sequences(sheet.model.config.vocabulary, length)
-    return prove(sheet.model, domain, sheet.rule, classes=classes, workers=1)  # type: ignore[arg-type]
+    return prove(sheet.model, domain, sheet.rule, circuit=sheet.circuit, workers=1)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -61,9 +61,8 @@ def prepared(model: Model, digest: str, folder: Path | None = None) -> Iterator[
 
 def place(digest: str, folder: Path | None = None) -> Path | None:
     """Where the preparation of a model is kept; None where there is no folder to keep it in."""
-    try:
-        folder = cache_folder("certified") if folder is None else folder
-    except OSError:
+    folder = cache_folder("certified") if folder is None else folder
+    if folder is None:
         return None
     from exactformer import __version__
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 from flint import fmpq_mat
 
-from exactformer.circuits.circuit import Circuit
+from exactformer.circuits.circuit import Circuit, CircuitError
 from exactformer.model import Model, arithmetic
+from exactformer.numbers import Exact
 
 Classes = tuple[tuple[str, ...], ...]
 
@@ -24,9 +26,12 @@ def interchangeable(model: Model, circuit: Circuit | None) -> Classes:
     """Classes of tokens, any renaming within which is proved to rename the output alike.
 
     The circuit says which dimensions belong to which token; without it, and for models with more than heads, every token is a class
-    of its own. Where a can be exchanged with b, and b with c, so can all three be renamed: exchanges generate the permutations.
+    of its own. It is a hint and is not believed: that S is the right matrix is what the equations say, of the model's own weights.
+    Where a can be exchanged with b, and b with c, so can all three be renamed: exchanges generate the permutations.
     """
     vocabulary = model.config.vocabulary
+    if circuit is not None and (circuit.vocabulary, circuit.dim) != (vocabulary, model.config.dim):
+        raise CircuitError("the circuit is of another model: its vocabulary or its dimensions are not those of the model")
     leader = {token: token for token in vocabulary}
     if circuit is not None and _plain(model):
         exact_weights = {name: _matrix(weights) for name, weights in model.weights.named()}
@@ -41,11 +46,15 @@ def interchangeable(model: Model, circuit: Circuit | None) -> Classes:
 
 
 def _plain(model: Model) -> bool:
-    """Heads and embeddings alone: no norms, no MLPs, no biases, none of which the lemma speaks of."""
+    """Heads and embeddings of rationals alone: no norms, no MLPs, no biases, none of which the lemma speaks of."""
     config = model.config
     allowed = {"W_E", "W_pos", "W_U", *(f"blocks.{n}.attn.W_{letter}" for n in range(config.blocks) for letter in "QKVO")}
     table = config.positions == "table" and config.unembedding == "own"
-    return table and all(name in allowed for name, _ in model.weights.named())
+    return table and all(name in allowed and _rational(weights) for name, weights in model.weights.named())
+
+
+def _rational(weights: Any) -> bool:
+    return bool(np.isfinite(weights).all() if weights.dtype != object else all(isinstance(entry, Exact) for entry in weights.flat))
 
 
 def _exchangeable(model: Model, circuit: Circuit, weights: dict[str, list[fmpq_mat]], one: str, other: str) -> bool:

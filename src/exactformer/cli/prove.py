@@ -103,15 +103,13 @@ def command(
 
 
 class _Question:
-    """What is to be proved: the domain, the rule, how many tokens, and which tokens are alike."""
+    """What is to be proved: the domain, the rule, and how many tokens."""
 
     def __init__(self, worksheet: Any, rule: str | None, length: int, source: str) -> None:
-        from exactformer.circuits import interchangeable
         from exactformer.proofs import Sequences, Sorted
 
         vocabulary, longest = worksheet.model.config.vocabulary, worksheet.model.config.length
         self.worksheet = worksheet
-        self.classes = interchangeable(worksheet.model, worksheet.circuit)
         self.rule, self.steps, shortest = worksheet.rule, 1, 1
         if rule == "sorted":
             self.rule, self.steps, shortest = Sorted(length, vocabulary), length, length
@@ -131,18 +129,21 @@ def _theorem(
     question: _Question, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
     output: Path | None, command: list[str],
 ) -> None:  # fmt: skip
-    from exactformer.files import cache_folder
     from exactformer.proofs import prove
-    from exactformer.proofs.theorem import case_fingerprint
     from exactformer.render import theorems
 
-    worksheet, model, domain, classes = question.worksheet, question.worksheet.model, question.domain, question.classes
+    worksheet, model, domain = question.worksheet, question.worksheet.model, question.domain
     if arithmetic == "certified":  # takes a model of any size
         worksheet.checked()
     else:
         worksheet.fits(arithmetic, question.longest)
-    key = case_fingerprint(model, domain, classes, question.steps, arithmetic)
-    kept = journal or cache_folder("proofs") / f"{key[:32]}.journal"
+    kept = journal
+
+    def named(key: str) -> Path | None:
+        nonlocal kept
+        kept = journal or _in_the_cache(key)
+        return kept
+
     with Progress() as progress:
 
         def heard(done: int, total: int) -> None:
@@ -152,14 +153,14 @@ def _theorem(
 
         try:
             report = prove(
-                model, domain, question.rule, classes=classes, steps=question.steps, arithmetic_name=arithmetic, journal=kept,
-                workers=workers, cluster=cluster, progress=heard,
+                model, domain, question.rule, circuit=worksheet.circuit, steps=question.steps, arithmetic_name=arithmetic,
+                journal=named, workers=workers, cluster=cluster, progress=heard,
             )  # fmt: skip
         except KeyboardInterrupt:
             progress.clear()
-            click.echo(f"exactformer: interrupted after {progress.told}; the same command goes on from there", err=True)
+            click.echo(f"exactformer: interrupted after {progress.told}; {_how_to_go_on(kept)}", err=True)
             sys.exit(INTERRUPTED)
-    if journal is None:
+    if journal is None and kept is not None:
         kept.unlink(missing_ok=True)
     with signs_of_life("all cases are done, writing the report"):
         shown = theorems.RENDERERS[form](report, worksheet, command)
@@ -167,23 +168,41 @@ def _theorem(
     sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
 
 
+def _in_the_cache(key: str) -> Path | None:
+    """The journal of a proof whose user names none; without a place for it, a proof goes on without one."""
+    from exactformer.files import cache_folder
+
+    folder = cache_folder("proofs")
+    if folder is None:
+        click.echo(
+            "exactformer: the cache folder cannot be written to, so finished cases are not kept; --journal FILE keeps them",
+            err=True,
+        )
+        return None
+    return folder / f"{key[:32]}.journal"
+
+
+def _how_to_go_on(kept: Path | None) -> str:
+    return "nothing of it is kept; --journal FILE does that" if kept is None else "the same command goes on from there"
+
+
 def _search(
     worksheet: Any, length: int, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None,
     output: Path | None,
 ) -> None:  # fmt: skip
-    from exactformer.files import cache_folder
+    from exactformer.proofs.fingerprint import fingerprint, model_fingerprint
     from exactformer.proofs.search import smallest_strengths
-    from exactformer.proofs.theorem import case_fingerprint
     from exactformer.render import theorems
 
-    key = case_fingerprint(worksheet.model, [worksheet.model.config.vocabulary[:1]], (), 1, arithmetic)
-    place = journal or cache_folder("proofs") / f"{key[:32]}.journal"
+    place = journal or _in_the_cache(fingerprint(model_fingerprint(worksheet.model), (), 1, arithmetic))
     kept: list[Path] = []
     at = ""
 
-    def named(length: int, strength: int) -> Path:
+    def named(length: int, strength: int) -> Path | None:
         nonlocal at
         at = f"length {length}, strength {strength}"
+        if place is None:
+            return None
         kept.append(place.with_name(f"{place.name}.{length}.{strength}"))
         return kept[-1]
 
@@ -193,7 +212,7 @@ def _search(
             found = list(strengths)
         except KeyboardInterrupt:
             progress.clear()
-            click.echo(f"exactformer: interrupted at {at}; the same command goes on from there", err=True)
+            click.echo(f"exactformer: interrupted at {at}; {_how_to_go_on(place)}", err=True)
             sys.exit(INTERRUPTED)
     if journal is None:
         for path in kept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from flint import arb
@@ -15,9 +15,10 @@ from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
 from exactformer.numbers.decimals import outwards
 from exactformer.numbers.enclosure import ball_bounds, decimal_bounds
+from exactformer.proofs.answers import MOST_LOGITS, bounds, reason
 
-_MOST_LOGITS = 64  # beyond this, a case keeps the winner and the runner-up alone
 _DIGITS = 12
+_BITS = (64, 128, 256, 512, 1024)  # of balls
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Case:
     model: Model
     arithmetic: str = "exact"
     steps: int = 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was converted stays where it is."""
+        return {"model": self.model, "arithmetic": self.arithmetic, "steps": self.steps}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """In a worker of its own, nobody writes to the weights: they are converted once."""
@@ -38,11 +43,22 @@ class Case:
         ids = self.model.ids(tuple(tokens))
         if self.arithmetic == "certified":
             return list(self._certified(ids))
-        for ops in ladder(self.arithmetic):
+        # An exact arithmetic remembers the graph of one pass, so each case has its own.
+        for ops in self._balls if self.arithmetic == "arb" else (arithmetic(self.arithmetic),):
             answers = list(self._continued(ids, ops))
             if all(answer["proved"] for answer in answers):
                 break
         return answers
+
+    @cached_property
+    def _balls(self) -> tuple[Arithmetic, ...]:
+        """With the weights that they have converted, so kept as long as this case and no longer.
+
+        Weights that cannot be written to from here may be views of some that others write to, between two proofs.
+        """
+        from exactformer.model.arb_arithmetic import ArbArithmetic
+
+        return tuple(map(ArbArithmetic, _BITS))
 
     @cached_property
     def _prepared(self) -> Any:
@@ -55,16 +71,17 @@ class Case:
         from exactformer.certified import generate
 
         names = self.model.config.vocabulary
-        for found in generate(self.model, ids, self.steps, prepared=self._prepared, top=_MOST_LOGITS):
+        for found in generate(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS):
             if found.token is None:
-                yield {"token": None, "proved": False, "why": found.why}
+                yield {"token": None, "proved": False, "why": reason(found.why)}
                 return
-            yield {
-                "token": names[found.token],
-                "proved": True,
-                "ties": [names[i] for i in found.ties],
-                "logits": {names[entry.token]: _outer(entry.low, entry.high) for entry in found.top},
-            }
+            ties = [names[i] for i in found.ties]
+            if len(names) > MOST_LOGITS:
+                lead = None if ties or found.margin is None else _outer(*found.margin)
+                yield _won(names[found.token], True, ties, lead=lead and lead[0])
+            else:
+                logits = {names[entry.token]: _outer(entry.low, entry.high) for entry in found.top}
+                yield _won(names[found.token], True, ties, logits=logits)
 
     def _continued(self, ids: list[int], ops: Arithmetic) -> Iterator[dict[str, Any]]:
         """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""
@@ -84,43 +101,29 @@ def _quiet(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int
     return value
 
 
-@lru_cache
-def _of_bits(bits: int) -> Arithmetic:
-    """Kept for the life of a process, with the weights that it has converted."""
-    from exactformer.model.arb_arithmetic import ArbArithmetic
-
-    return ArbArithmetic(bits)
-
-
-def ladder(name: str) -> Iterator[Arithmetic]:
-    """The arithmetic, at the precisions that are tried in turn where it has one."""
-    if name == "arb":
-        yield from map(_of_bits, (64, 128, 256, 512, 1024))
-    else:
-        yield arithmetic(name)
-
-
 def _answer(choice: Choice, logits: Any, vocabulary: tuple[str, ...]) -> dict[str, Any]:
     if choice.index is None:
-        return {"token": None, "proved": choice.proved, "why": choice.why}
-    shown = range(len(vocabulary)) if len(vocabulary) <= _MOST_LOGITS else [choice.index, choice.runner_up]
-    return {
-        "token": vocabulary[choice.index],
-        "proved": choice.proved,
-        "ties": [vocabulary[i] for i in choice.ties],
-        "logits": {vocabulary[i]: _bounds(logits[i]) for i in shown if i is not None},
-    }
+        return {"token": None, "proved": choice.proved, "why": reason(choice.why)}
+    token, ties = vocabulary[choice.index], [vocabulary[i] for i in choice.ties]
+    if len(vocabulary) <= MOST_LOGITS:
+        return _won(token, choice.proved, ties, logits={name: _bounds(logits[i]) for i, name in enumerate(vocabulary)})
+    lead = None if ties or choice.margin is None else _bounds(choice.margin)  # its low end is below the lead over any other token
+    return _won(token, choice.proved, ties, lead=lead and lead[0])
 
 
-def _outer(low: Fraction, high: Fraction) -> list[str]:
-    return [outwards(*low.as_integer_ratio(), _DIGITS, down=True), outwards(*high.as_integer_ratio(), _DIGITS, down=False)]
+def _won(token: str, proved: bool, ties: list[str], **how: Any) -> dict[str, Any]:
+    return {"token": token, "proved": proved, "ties": ties, **how}
+
+
+def _outer(low: Fraction, high: Fraction) -> list[str] | None:
+    return bounds(outwards(*low.as_integer_ratio(), _DIGITS, down=True), outwards(*high.as_integer_ratio(), _DIGITS, down=False))
 
 
 def _bounds(value: Any) -> list[str] | None:
-    """Two decimals around a logit; None where it is a float, which is around nothing."""
+    """Two decimals around a number; None where it is a float, which is around nothing."""
     try:
         if isinstance(value, arb):
-            return list(ball_bounds(value, _DIGITS))
-        return list(decimal_bounds(value, _DIGITS)) if hasattr(value, "status") else None
+            return bounds(*ball_bounds(value, _DIGITS))
+        return bounds(*decimal_bounds(value, _DIGITS)) if hasattr(value, "status") else None
     except Undecided:
         return None

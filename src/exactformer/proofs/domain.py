@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations, product
 
@@ -93,11 +93,6 @@ class Sequences:
             states = grown
             number += sum(states.values()) if n >= self.shortest else 0
         return number
-
-
-def representatives(domain: Sequences | Sequence[Tokens], classes: Classes) -> list[Tokens]:
-    """One sequence of each kind; of a domain that is a plain list, all."""
-    return domain.representatives(classes) if isinstance(domain, Sequences) else [tuple(tokens) for tokens in domain]
 
 
 def renamings(tokens: Tokens, classes: Classes) -> Iterator[dict[str, str]]:

@@ -3,8 +3,11 @@
 Each line is JSON and carries a checksum that covers the line and the checksum before it, so lines cannot be changed, swapped,
 doubled or brought in from another journal without notice:
 
-    ["5f0c…",{"journal":"exactformer proof","version":1,"theorem":"a fingerprint","cases":5460}]
+    ["5f0c…",{"journal":"exactformer proof","version":2,"theorem":"a fingerprint","cases":5460}]
     ["91ab…",17,{"verdict":"proved"}]
+
+That is a defence against accidents, not against forgers: whoever can write the file can renew its checksums, and what it then says
+of a case is believed as far as it can be true.
 """
 
 from __future__ import annotations
@@ -15,19 +18,20 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-_KIND, _VERSION = "exactformer proof", 1
+_KIND, _VERSION = "exactformer proof", 2
 _LONGEST = 1 << 20  # bytes of a line: more is never read into memory
 _START = len('["0123456789abcdef",')  # of what a line says, after its checksum
 # Each line is handed to the operating system as soon as its case is done: from then on a kill of this process cannot lose it. Only
 # a crash of the whole machine can, so now and then the disk is waited for: often enough to lose seconds, seldom enough to be free.
 _SYNC = 5.0  # seconds
 _INSTEAD = "delete it, or give another --journal"
+_ELSEWHERE = "give a --journal that can be"
 
 
 class JournalError(ValueError):
@@ -43,6 +47,8 @@ def _seal(before: bytes, body: bytes) -> tuple[bytes, bytes]:
 class Journal:
     """The finished cases of one theorem; the file is locked against other processes until `close`.
 
+    `check` is asked about every result in the file, and raises ValueError with a few words where it cannot be one.
+
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "proof.journal"
     >>> with Journal(path, "a theorem", 3) as journal:
@@ -55,7 +61,7 @@ class Journal:
     exactformer.proofs.journal.JournalError: ...: is the journal of another proof: 3 cases, fingerprint "a theorem", not 3...
     """
 
-    def __init__(self, path: Path, fingerprint: str, cases: int) -> None:
+    def __init__(self, path: Path, fingerprint: str, cases: int, check: Callable[[Any], object] = lambda result: None) -> None:
         self.path, self.cases = path, cases
         header = {"journal": _KIND, "version": _VERSION, "theorem": fingerprint, "cases": cases}
         self._header = json.dumps(header, separators=(",", ":")).encode()
@@ -63,14 +69,18 @@ class Journal:
             # O_NONBLOCK, because opening a pipe without a reader would wait for one before it can be refused.
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o666)
         except OSError as error:
-            raise JournalError(f"{path}: cannot be opened: {error.strerror}") from error
+            raise JournalError(f"{path}: cannot be opened: {error.strerror}; {_ELSEWHERE}") from error
         try:
             self._lock()
             self.done, end, self._checksum = bytearray(cases), 0, b""
-            for index, _, size, checksum in self._lines():
+            for number, (index, result, size, checksum) in enumerate(self._lines(), 1):
                 end, self._checksum = size, checksum
                 if index >= 0:
                     self.done[index] = 1
+                    try:
+                        check(result)
+                    except ValueError as error:
+                        raise JournalError(f"{path}: line {number}, case {index}: {error}; {_INSTEAD}") from error
             os.ftruncate(self._file, end)  # a torn last line
             self._synced = time.monotonic()
             if not end:
@@ -157,7 +167,7 @@ class Journal:
                 os.fsync(self._file)
                 self._synced = time.monotonic()
         except OSError as error:
-            raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
+            raise JournalError(f"{self.path}: cannot be written: {error.strerror}; {_ELSEWHERE}") from error
         self._checksum = checksum
 
     def close(self) -> None:

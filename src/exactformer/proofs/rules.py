@@ -29,11 +29,11 @@ class Rule(Protocol):
 def demand(rule: Rule, tokens: Tokens) -> Demand:
     """What the rule demands, whichever way it says so. Of shares of a mixture, the largest are demanded."""
     wanted = rule(tokens)
-    if isinstance(wanted, Demand):
+    if isinstance(wanted, Demand) and isinstance(wanted.right, frozenset | set) and all(isinstance(t, str) for t in wanted.right):
         return wanted
     if isinstance(wanted, str):
         return Demand(frozenset([wanted]))
-    if isinstance(wanted, Mapping) and wanted:
+    if isinstance(wanted, Mapping) and wanted and all(share == share for share in wanted.values()):  # NaN is no share
         most = max(wanted.values())
         return Demand(frozenset(token for token, share in wanted.items() if share == most))
     if isinstance(wanted, set | frozenset | list | tuple) and wanted and all(isinstance(token, str) for token in wanted):

@@ -21,6 +21,7 @@ def run(
     *,
     fingerprint: str,
     journal: Path | None = None,
+    check: Callable[[Any], object] = lambda result: None,
     workers: int | None = None,
     cluster: str | None = None,
     progress: Progress = lambda done, total: None,
@@ -28,10 +29,10 @@ def run(
     """Yield `(index, function(cases[index]))` for every case, each once, in the order in which they finish.
 
     Results are JSON values. With a `journal` they are kept in that file before they are yielded, and a later run with the same
-    `fingerprint` (which must tell apart theorems that differ in anything: model, rule, domain) yields the kept ones first and
-    computes the others. `workers` is the number of processes on this machine, by default one a core; 1 computes in this very
-    process. `cluster` is the address of a Dask scheduler, whose workers are used instead. `progress` is told how many cases are
-    done, of how many.
+    `fingerprint` (which must tell apart whatever a result depends on: model, inputs, arithmetic) yields the kept ones first and
+    computes the others; `check` raises ValueError for a kept one that cannot be a result. `workers` is the number of processes on
+    this machine, by default one a core; 1 computes in this very process. `cluster` is the address of a Dask scheduler, whose
+    workers are used instead. `progress` is called with how many cases are done, of how many.
 
     Nothing happens before the first result is asked for; closing the generator stops all work at once.
 
@@ -45,7 +46,7 @@ def run(
         raise RunError(f"{workers} workers: at least 1 is needed")
     total = len(cases)
     with contextlib.ExitStack() as stack:
-        book = stack.enter_context(Journal(journal, fingerprint, total)) if journal is not None else None
+        book = stack.enter_context(Journal(journal, fingerprint, total, check)) if journal is not None else None
         done = book.done.count(1) if book else 0
         progress(done, total)
         if book:

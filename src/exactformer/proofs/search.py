@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exactformer.circuits.circuit import Circuit
-from exactformer.circuits.symmetry import interchangeable
 from exactformer.proofs.domain import Sequences, Tokens
 from exactformer.proofs.rules import Rule
 from exactformer.proofs.theorem import PROVED, REFUTED, Failure, Report, prove
@@ -32,7 +31,7 @@ def smallest_strengths(
     arithmetic_name: str = "exact",
     workers: int | None = None,
     cluster: str | None = None,
-    journal: Callable[[int, int], Path] | None = None,
+    journal: Callable[[int, int], Path | None] | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> Iterator[Strength]:
     """The smallest strength for every length up to `longest`.
@@ -47,10 +46,9 @@ def smallest_strengths(
             model = circuit.stronger(strength).build()
 
             def attempt(domain: Sequences | list[Tokens], processes: int | None, kept: Path | None = None) -> Report:
-                classes = interchangeable(model, circuit)  # noqa: B023 - called in this turn of the loop
                 return prove(
-                    model, domain, rule, classes=classes, arithmetic_name=arithmetic_name, journal=kept, workers=processes,  # noqa: B023
-                    cluster=cluster if processes is None else None, stop_at_failure=True,
+                    model, domain, rule, circuit=circuit, arithmetic_name=arithmetic_name, journal=kept,  # noqa: B023 - in this turn
+                    workers=processes, cluster=cluster if processes is None else None, stop_at_failure=True,
                 )  # fmt: skip
 
             progress(f"length {length}, strength {strength}")

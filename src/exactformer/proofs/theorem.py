@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from exactformer.model import Model, arithmetic
+from exactformer.circuits.circuit import Circuit
+from exactformer.circuits.symmetry import interchangeable
+from exactformer.model import ARITHMETICS, Model
+from exactformer.proofs.answers import Answer, read
 from exactformer.proofs.cases import Case
 from exactformer.proofs.chunks import RunError
-from exactformer.proofs.domain import Classes, Sequences, Tokens, renamings, representatives
+from exactformer.proofs.domain import Classes, Sequences, Tokens, renamings
+from exactformer.proofs.fingerprint import fingerprint, model_fingerprint
 from exactformer.proofs.rules import Demand, Rule, demand, statement
 from exactformer.proofs.runner import run
 
@@ -67,9 +70,10 @@ class Report:
 
     @property
     def verdict(self) -> str:
+        """Proved where every single sequence is."""
         if self.counts[REFUTED]:
             return REFUTED
-        return UNDECIDED if self.counts[UNDECIDED] else PROVED
+        return PROVED if self.counts[PROVED] == self.sequences > 0 else UNDECIDED
 
     def __str__(self) -> str:
         from exactformer.render.theorems import text
@@ -82,10 +86,10 @@ def prove(
     domain: Sequences | Sequence[Tokens],
     rule: Rule,
     *,
-    classes: Classes | None = None,
+    circuit: Circuit | None = None,
     steps: int = 1,
     arithmetic_name: str = "exact",
-    journal: Path | None = None,
+    journal: Path | Callable[[str], Path | None] | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -93,8 +97,9 @@ def prove(
 ) -> Report:
     """Prove, for every sequence of the domain, that the next token (or each of the next `steps`) is what the rule demands.
 
-    `classes` are tokens proved to be interchangeable (`circuits.interchangeable`): of sequences that differ by a renaming within
-    them, one is computed. The rule is asked about every single sequence, so nothing is assumed of it.
+    With the `circuit` of a model it is found out which tokens are interchangeable, and proved (`circuits.interchangeable`): of
+    sequences that differ by a renaming of these, one is computed. The rule is asked about every single sequence, so nothing is
+    assumed of it. `journal` is a file that keeps finished cases, or a function that names it, given the fingerprint of the proof.
 
     >>> from exactformer import load
     >>> model = load("capstone").model
@@ -103,37 +108,44 @@ def prove(
     >>> report.verdict, report.counts["refuted"], report.failures[0].tokens, report.failures[0].token
     ('refuted', 2, ('b',), 'b')
     """
-    if model.config.unembedding == "none":
-        raise ValueError("the model has no unembedding: it predicts no token")
-    # Renamings may lie outside a list; and of tokens that tie the lowest index is fed back, which renaming does not keep.
-    _check(model, domain, steps)
-    if classes is None or not isinstance(domain, Sequences) or steps > 1:
-        classes = tuple((token,) for token in model.config.vocabulary)
-    else:
-        classes = domain.within(classes)
-    cases = representatives(domain, classes)
-    told = f"for {domain if isinstance(domain, Sequences) else f'each of {len(cases):,} inputs'}, the model's next "
+    inputs = _inputs(domain)
+    _check(model, inputs, steps, arithmetic_name)
+    classes: Classes = tuple((token,) for token in model.config.vocabulary)
+    if isinstance(inputs, Sequences):
+        told, number = f"for {inputs}", inputs.size
+        # Only for one token: of tokens that tie the lowest index is fed back, which renaming does not keep.
+        classes = inputs.within(interchangeable(model, circuit) if steps == 1 else classes)
+        cases = inputs.representatives(classes)
+    else:  # a list, out of which renamings may lead
+        told, number, cases = f"for each of {len(inputs):,} inputs", len(inputs), inputs
+    told += ", the model's next "
     told += f"token is {statement(rule)}" if steps == 1 else f"{steps} tokens, each fed back, are {statement(rule)}"
-    report = Report(told, arithmetic_name, classes, len(cases), len(domain), steps, model.config.hard)
-    start = time.monotonic()
+    report = Report(told, arithmetic_name, classes, len(cases), number, steps, model.config.hard)
+    start, vocabulary, before = time.monotonic(), model.config.vocabulary, model_fingerprint(model)
     kept: list[int] = []
 
     def heard(done: int, total: int) -> None:
         kept.append(done)
         progress(done, total)
 
-    case = Case(model, arithmetic_name, steps)
+    def answers(said: object) -> list[Answer]:
+        return read(said, steps, vocabulary, arithmetic_name)
+
+    key = fingerprint(before, cases, steps, arithmetic_name) if journal is not None else ""
     results = run(
-        case, cases, fingerprint=_fingerprint(model, cases, steps, arithmetic_name), journal=journal, workers=workers,
-        cluster=cluster, progress=heard,
+        Case(model, arithmetic_name, steps), cases, fingerprint=key, journal=journal(key) if callable(journal) else journal,
+        check=answers, workers=workers, cluster=cluster, progress=heard,
     )  # fmt: skip
-    for index, answers in results:
-        _judge(report, rule, cases[index], answers, model.config.vocabulary)
-        if stop_at_failure and report.verdict != PROVED:
+    for index, said in results:
+        _judge(report, rule, cases[index], answers(said), vocabulary)
+        if stop_at_failure and report.failures:
             results.close()
             break
-    if not stop_at_failure and sum(report.counts.values()) != report.sequences:
-        raise AssertionError(f"{sum(report.counts.values())} sequences were judged, of {report.sequences}")
+    if model_fingerprint(model) != before:
+        raise RunError("the weights of the model were changed while it was being proved: nothing is proved of either model")
+    judged = sum(report.counts.values())
+    if judged != number and not (stop_at_failure and report.failures):
+        raise AssertionError(f"{judged} sequences were judged, of {number}")
     report.seconds, report.resumed = time.monotonic() - start, kept[0] if kept else 0
     _keep_the_first(report)
     report.kinds = dict(sorted(report.kinds.items()))
@@ -146,24 +158,51 @@ def _keep_the_first(report: Report) -> None:
     del report.failures[_MOST_TOLD:]
 
 
-def _check(model: Model, domain: Sequences | Sequence[Tokens], steps: int) -> None:
+def _inputs(domain: Sequences | Sequence[Tokens]) -> Sequences | list[Tokens]:
+    """The domain as data of its own, which says the same whenever it is asked: no subclass, no list that changes later."""
+    if type(domain) is Sequences:
+        return domain
+    if isinstance(domain, Sequences) or not isinstance(domain, list | tuple):
+        raise RunError(f"the domain is of the type {type(domain).__name__}: give Sequences, or a list of inputs")
+    inputs: list[Tokens] = []
+    for n, tokens in enumerate(domain):
+        if not isinstance(tokens, list | tuple) or not all(isinstance(token, str) for token in tokens):
+            raise RunError(f"input {n} of the domain is {tokens!r}: give a tuple of tokens")
+        inputs.append(tuple(tokens))
+    for tokens, number in Counter(inputs).items():
+        if number > 1:
+            raise RunError(f"the domain has the input {' '.join(tokens)} {number} times: it would be counted as often")
+    return inputs
+
+
+def _check(model: Model, inputs: Sequences | list[Tokens], steps: int, arithmetic_name: str) -> None:
     """Refuse before any work what could not be proved of this model."""
     config = model.config
-    longest = domain.longest if isinstance(domain, Sequences) else max(map(len, domain), default=0)
-    if longest == 0:
+    if config.unembedding == "none":
+        raise RunError("the model has no unembedding: it predicts no token")
+    if type(steps) is not int or steps < 1:
+        raise RunError(f"{steps!r} steps: at least 1 token must be demanded")
+    if arithmetic_name not in ARITHMETICS:
+        raise RunError(f"{arithmetic_name!r} is not an arithmetic: there are {', '.join(ARITHMETICS)}")
+    listed, known = [inputs.vocabulary] if isinstance(inputs, Sequences) else inputs, set(config.vocabulary)
+    if not listed:
         raise RunError("the domain is empty: there is nothing to prove")
-    if isinstance(domain, Sequences) and (strange := [token for token in domain.vocabulary if token not in config.vocabulary]):
-        raise RunError(f"the domain has the token {strange[0]!r}, which the model has not ({' '.join(config.vocabulary[:8])})")
+    for tokens in listed:
+        if not tokens:
+            raise RunError("the domain has an empty input: after nothing, no token is predicted")
+        if strange := [token for token in tokens if token not in known]:
+            raise RunError(f"the domain has the token {strange[0]!r}, which is not in the vocabulary of the model")
+    longest = inputs.longest if isinstance(inputs, Sequences) else max(map(len, inputs))
     if config.length is not None and longest + steps - 1 > config.length:
         raise RunError(f"{longest + steps - 1} positions are needed, the model has {config.length}")
 
 
-def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[dict[str, Any]], vocabulary: Tokens) -> None:
+def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[Answer], vocabulary: Tokens) -> None:
     """Compare what the model says with what the rule demands, for a sequence and all its renamings."""
     for renaming in renamings(tokens, report.classes):
         # Tokens that the sequence does not have may be renamed too, where the answer names them: every renaming of them is alike.
         full = renaming | _rest(renaming, report.classes)
-        verdict, failure, kind, margin, renamed = PROVED, None, "", None, tuple(full[t] for t in tokens)
+        verdict, failure, kind, margin, renamed = UNDECIDED, None, "", None, tuple(full[t] for t in tokens)
         sequence = renamed
         for answer in answers:
             wanted = demand(rule, sequence)
@@ -171,18 +210,12 @@ def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[dict[str, A
             verdict = _verdict(given, wanted, len(vocabulary), report.exact_ties)
             kind = kind or wanted.kind
             if verdict != PROVED:
-                failure = Failure(
-                    sequence,
-                    tuple(sorted(wanted.right)),
-                    given["token"],
-                    tuple(given.get("ties", ())),
-                    verdict,
-                    given.get("why", ""),
-                )
+                failure = Failure(sequence, tuple(sorted(wanted.right)), given.token, given.ties, verdict, given.why)
                 break
+            assert given.token is not None
             lead = _lead(given, wanted)
             margin = lead if margin is None else margin if lead is None else min(margin, lead)
-            sequence = (*sequence, given["token"])
+            sequence = (*sequence, given.token)
         report.counts[verdict] += 1
         report.kinds.setdefault(kind, Kind()).count(renamed, 1, margin)
         if failure is not None:
@@ -201,57 +234,33 @@ def _rest(renaming: dict[str, str], classes: Classes) -> dict[str, str]:
     return rest
 
 
-def _renamed(answer: dict[str, Any], names: dict[str, str], vocabulary: Tokens) -> dict[str, Any]:
+def _renamed(answer: Answer, names: dict[str, str], vocabulary: Tokens) -> Answer:
     """The answer to a renamed sequence: of tokens that tie, the winner is again the first of the vocabulary."""
-    if answer["token"] is None:
+    if answer.token is None:
         return answer
-    token, *ties = sorted((names[t] for t in (answer["token"], *answer["ties"])), key=vocabulary.index)
-    logits = {names[token]: bounds for token, bounds in answer["logits"].items()}
-    return answer | {"token": token, "ties": ties, "logits": logits}
+    token, *ties = sorted((names[t] for t in (answer.token, *answer.ties)), key=vocabulary.index)
+    logits = None if answer.logits is None else {names[name]: bounds for name, bounds in answer.logits.items()}
+    return replace(answer, token=token, ties=tuple(ties), logits=logits)
 
 
-def _verdict(answer: dict[str, Any], wanted: Demand, vocabulary: int, exactly: bool) -> str:
+def _verdict(answer: Answer, wanted: Demand, vocabulary: int, exactly: bool) -> str:
     """Proved where the winner, and all that ties with it, are right: `exactly` these. Nothing demanded is met by a tie of all."""
-    if not answer["proved"]:
+    if not answer.proved:
         return UNDECIDED
-    if answer["token"] is None:
+    if answer.token is None:
         return REFUTED
-    winners = {answer["token"], *answer["ties"]}
+    winners = {answer.token, *answer.ties}
     if not wanted.right:
         return PROVED if len(winners) == vocabulary else REFUTED
     return PROVED if (winners == wanted.right if exactly else winners <= wanted.right) else REFUTED
 
 
-def _lead(answer: dict[str, Any], wanted: Demand) -> Fraction | None:
+def _lead(answer: Answer, wanted: Demand) -> Fraction | None:
     """How far the winner is ahead of every token that is not right, at least."""
-    others = [bounds for token, bounds in answer["logits"].items() if token not in wanted.right]
-    winner = answer["logits"][answer["token"]]
-    if winner is None or not others or not wanted.right or any(bounds is None for bounds in others):
+    if answer.logits is None or not wanted.right:
+        return answer.lead
+    others = [bounds for token, bounds in answer.logits.items() if token not in wanted.right]
+    winner = answer.logits[answer.token or ""]
+    if winner is None or not others or None in others:
         return None
-    return Fraction(winner[0]) - max(Fraction(bounds[1]) for bounds in others)
-
-
-def case_fingerprint(model: Model, domain: Sequences | Sequence[Tokens], classes: Classes, steps: int, arithmetic_name: str) -> str:
-    """What tells this computation apart from every other: configuration, weights, inputs, arithmetic and version."""
-    inside = domain.within(classes) if isinstance(domain, Sequences) else classes
-    return _fingerprint(model, representatives(domain, inside), steps, arithmetic_name)
-
-
-def _fingerprint(model: Model, cases: Iterable[Tokens], steps: int, arithmetic_name: str) -> str:
-    from exactformer import __version__
-
-    digest = hashlib.sha256(f"{__version__} {arithmetic_name} {steps} {model.config!r}".encode())
-    for name, weights in model.weights.named():
-        digest.update(f"{name} {weights.shape} {weights.dtype}".encode())
-        digest.update(b" ".join(_words(weights)))
-    for tokens in cases:
-        digest.update("\0".join(tokens).encode() + b"\n")
-    return digest.hexdigest()
-
-
-def _words(weights: Any) -> Iterator[bytes]:
-    if weights.dtype != object:
-        yield weights.tobytes()
-        return
-    for value in arithmetic("exact").load(weights).flat:
-        yield str(value.value).encode()
+    return winner[0] - max(bounds[1] for bounds in others if bounds is not None)

@@ -13,7 +13,7 @@ from exactformer.checking.checker import check_text
 from exactformer.checking.fixing import fix_text, to_fix
 from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.report import document as check_document
-from exactformer.circuits import CircuitError, circuits, interchangeable
+from exactformer.circuits import CircuitError, circuits
 from exactformer.model import ConfigError, InputError
 from exactformer.numbers import Undecided
 from exactformer.proofs import Sequences, prove
@@ -176,7 +176,7 @@ def theorem(source: Source, length: int) -> dict[str, Any]:
     assert rule is not None
     report = prove(
         model, Sequences(model.config.vocabulary, length), rule,
-        classes=interchangeable(model, worksheet.circuit), arithmetic_name=source.arithmetic, workers=1,
+        circuit=worksheet.circuit, arithmetic_name=source.arithmetic, workers=1,
     )  # fmt: skip
     return theorems.document(report) | {"text": theorems.text(report)}
 

@@ -1,0 +1,57 @@
+"""Numbers as plain data, whole: for hashes, which must not depend on how much of a number is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from exactformer.numbers.number import Exact, Named, Number, Undefined
+
+
+def spelled(numbers: Iterable[Number]) -> Iterator[tuple[Any, ...]]:
+    """Texts, integers and tuples of these, from which the numbers could be built again: different ones are spelled differently.
+
+    A node of a closed form is spelled once, after what it is made of, and named by its place among the nodes from then on.
+
+    >>> from exactformer.numbers import exact, exp
+    >>> list(spelled([exact("-1/2"), exp(exact(3))]))
+    [('exact', -1, 2), ('node', 'exp', (('exact', 3, 1),), None), ('named', 0)]
+    """
+    names: dict[int, int] = {}  # by identity: the nodes live as long as the numbers do
+    for number in numbers:
+        if isinstance(number, Named):
+            for node in _unnamed(number, names):
+                yield "node", node.op, tuple(_leaf(arg, names) for arg in node.args), _data(node.data)
+                names[id(node)] = len(names)
+        yield _leaf(number, names)
+
+
+def _leaf(number: Number, names: dict[int, int]) -> tuple[Any, ...]:
+    if isinstance(number, Exact):
+        return "exact", int(number.value.p), int(number.value.q)
+    if isinstance(number, Undefined):
+        return "undefined", number.why, number.undecided
+    return "named", names[id(number)]
+
+
+def _unnamed(root: Named, names: dict[int, int]) -> Iterator[Named]:
+    """The nodes below `root` that have no name yet, each after those that it is made of; they are named as they are yielded."""
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        missing = [arg for arg in node.args if isinstance(arg, Named) and id(arg) not in names]
+        if id(node) in names or not missing:
+            stack.pop()
+            if id(node) not in names:
+                yield node
+        else:
+            stack.extend(missing)
+
+
+def _data(data: Any) -> Any:
+    """What a node has besides numbers: integers of a sum, the exponent of a power."""
+    if data is None:
+        return None
+    if isinstance(data, tuple | list):
+        return tuple(_data(part) for part in data)
+    return (int(data.p), int(data.q)) if hasattr(data, "q") else int(data)

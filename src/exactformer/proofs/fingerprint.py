@@ -1,0 +1,50 @@
+"""What tells one computation from every other: all that the answers of its cases depend on, hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from exactformer.hashing import Digest
+from exactformer.model import Model
+from exactformer.numbers import Number
+from exactformer.numbers.spelling import spelled
+from exactformer.proofs.domain import Tokens
+
+
+def fingerprint(model: str, cases: Iterable[Tokens], steps: int, arithmetic_name: str) -> str:
+    """Of the answers to cases: this program's version, the arithmetic, how many tokens, the model's fingerprint, all inputs."""
+    from exactformer import __version__
+
+    digest = Digest("exactformer proof").add(__version__, arithmetic_name, steps, model)
+    for tokens in cases:
+        digest.add(tokens)
+    return digest.hexdigest()
+
+
+def model_fingerprint(model: Model) -> str:
+    """Of a model: its configuration, the names of its tokens included, and all of its weights.
+
+    >>> from exactformer.worksheets import load
+    >>> model_fingerprint(load("capstone").model) == model_fingerprint(load("capstone").model)
+    True
+    """
+    digest = Digest("exactformer model of a proof")
+    for field in fields(model.config):
+        value = getattr(model.config, field.name)
+        digest.add(field.name, *spelled([value]) if isinstance(value, Number) else [value])
+    for name, weights in model.weights.named():
+        digest.add(name, weights.dtype.str, tuple(weights.shape))
+        _add(digest, weights)
+    return digest.hexdigest()
+
+
+def _add(digest: Digest, weights: Any) -> None:
+    if weights.dtype == object:
+        for number in spelled(weights.flat):
+            digest.add(number)
+    else:
+        digest.add(np.ascontiguousarray(weights).reshape(-1).view(np.uint8).data)
