@@ -23,21 +23,21 @@ def versions() -> dict[str, str]:
     return {"Python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}", **packages}
 
 
-def write(result: Result, folder: Path = RESULTS) -> list[Path]:
-    """Write `result` as Markdown and JSON; the paths written."""
+def write(result: Result, folder: Path = RESULTS, by: str = "make bench") -> list[Path]:
+    """Write `result` as Markdown, which says what command wrote it, and JSON; the paths written."""
     found = versions()
     folder.mkdir(parents=True, exist_ok=True)
     data = {"benchmark": result.name, "versions": found, **result.data}
     return [
-        _write_whole(folder / f"{result.name}.md", markdown(result, found)),
+        _write_whole(folder / f"{result.name}.md", markdown(result, found, by)),
         _write_whole(folder / f"{result.name}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"),
     ]
 
 
-def markdown(result: Result, found: dict[str, str]) -> str:
+def markdown(result: Result, found: dict[str, str], by: str) -> str:
     parts = [_table(part) if isinstance(part, Table) else part for part in result.parts]
     measured = "Measured with " + ", ".join(f"{name} {value}" for name, value in found.items() if name != "machine")
-    return "\n\n".join([f"# {result.title}", *parts, f"{measured}, on {found['machine']}. Written by `make bench`."]) + "\n"
+    return "\n\n".join([f"# {result.title}", *parts, f"{measured}, on {found['machine']}. Written by `{by}`."]) + "\n"
 
 
 def _table(table: Table) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.trials import symmetry
 
 import exactformer as xf
 from exactformer.circuits import Circuit, Head, interchangeable
@@ -160,3 +161,12 @@ def test_one_damaged_entry_sets_one_token_apart() -> None:
     model = with_weights(sheet.model, ["blocks.0.attn.W_Q[0,5,0] = 7"])  # position 1 looks elsewhere: tokens remain alike
     assert interchangeable(model, sheet.circuit) == (("!", "a", "b", "c"),)
     assert Fraction(7) == model.weights.blocks[0].attn.W_Q[0, 5, 0].fraction
+
+
+def test_claims_about_models_drawn_at_random() -> None:
+    """Some of those that `python -m benchmarks.trials symmetry` tries: norms, MLPs, biases, wrong circuits, damaged entries."""
+    tried = list(symmetry.trials(60, seed=1))
+    assert [result.failed for result in tried if result.failed] == []
+    assert sum(bool(result.claimed) for result in tried) > 15
+    assert sum(bool(result.differing) for result in tried) > 15
+    assert not any(result.claimed for result in tried if not result.plain)
