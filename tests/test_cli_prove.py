@@ -12,6 +12,7 @@ from typing import Protocol
 import pytest
 
 from exactformer.cli import main
+from exactformer.proofs.journal import _seal
 from exactformer.worksheets.worksheet import example_text
 
 DAMAGE = "blocks.1.attn.W_V[0,1,1]=0"
@@ -111,6 +112,63 @@ def test_longer_than_the_worksheet(prove: Run, tmp_path: Path) -> None:
     done = prove(str(sheet), "--length", "3")
     assert done.returncode == 0
     assert "8 cases computed, which stand for 84 sequences" in done.stdout
+
+
+NOTE = "exactformer: the cache folder cannot be written to, so finished cases are not kept; --journal FILE keeps them\n"
+
+
+@pytest.mark.parametrize("home", ["below a file", "read-only", "nowhere"])
+@pytest.mark.parametrize("strength", ["100", "search"])
+def test_without_a_cache_folder_a_proof_goes_on_without_a_journal(
+    prove: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str, strength: str
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    if home == "below a file":
+        monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/cache")
+    elif home == "read-only":  # which the superuser can write to all the same: so the question is answered for him
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setattr("os.access", lambda path, mode: False)
+    else:
+        monkeypatch.delenv("HOME")
+        monkeypatch.setattr("pathlib.Path.home", homeless)
+    done = prove("induction", "--length", "2", "--strength", strength)
+    assert (done.returncode, done.stderr) == (0, NOTE)
+    assert done.stdout
+    kept = prove("induction", "--length", "2", "--strength", strength, "--journal", str(tmp_path / "journal"))
+    assert (kept.returncode, kept.stderr) == (0, "")
+    assert list(tmp_path.glob("journal*")) != []
+
+
+def homeless() -> Path:
+    raise RuntimeError("Could not determine home directory.")
+
+
+def test_interrupted_without_a_journal_it_says_that_nothing_is_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/cache")
+
+    def interrupt(self: object, tokens: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exactformer.proofs.cases.Case.__call__", interrupt)
+    done = run("prove", "induction", "--length", "2", "--workers", "1")
+    assert done.returncode == 130
+    assert done.stderr == f"{NOTE}exactformer: interrupted after 0 of 3 cases; nothing of it is kept; --journal FILE does that\n"
+
+
+def test_a_forged_journal_is_one_line_and_status_2(run: Run, prove: Run, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    assert prove("induction", "--length", "2", "--set", DAMAGE, "--journal", str(journal)).returncode == 1
+    header, *lines = journal.read_bytes().splitlines(keepends=True)
+    checksum, text = json.loads(header)[0].encode(), [header]
+    for line in lines:
+        checksum, line = _seal(checksum, b"%d,[]" % json.loads(line)[1])
+        text.append(line)
+    journal.write_bytes(b"".join(text))
+    done = prove("induction", "--length", "2", "--set", DAMAGE, "--journal", str(journal))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"exactformer: {journal}: line 2, case 0: is not a list of 1 answer; delete it, or give another --journal\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,10 @@
 In this order: the line `exactformer model 1`; a line of JSON with the configuration, keys sorted, exact numbers as texts, and the
 number of tokens in place of their names; then for each weight, in the order of `Weights.named()`, a line with its name, its type
 and its shape, and its entries in row-major order: the bytes of little-endian floats, or of exact numbers one text a line.
+
+Nothing is joined ambiguously: a line of JSON or of a name ends at its line feed, and type and shape say how many entries follow and
+how long they are. One thing is incomplete: a closed form that is too long to be shown counts by its first 60 digits alone, so two
+models whose weights differ only in such forms, and there only later, would have one hash. Rational weights are written whole.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from exactformer.proofs.chunks import RunError
+
 Tokens = tuple[str, ...]
 Bounds = tuple[Fraction, Fraction]
 
@@ -18,7 +20,7 @@ _LONGEST = 500  # characters of a reason
 _DECIMAL = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?(e-?[0-9]{1,6})?")  # six digits of an exponent: a larger number takes too long
 
 
-class AnswerError(ValueError):
+class AnswerError(RunError):
     """Why something is no answer, in a few words."""
 
 
