@@ -149,7 +149,7 @@ def test_a_prompt_is_cut_up_by_the_tokenizer() -> None:
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        (["capstone", "--prompt", "a", "--tokens", "a"], "--prompt: does not go with --tokens"),
+        (["capstone", "--prompt", "a", "--tokens", "a"], "--tokens: does not go with --prompt"),
         (["capstone", "--tokens", "a d"], "position 1: the token 'd' is not in the vocabulary (a, b, c)"),
         (["capstone", "--tokens", "a b c"], "position 2: the token 'c' has no position"),
         (["capstone", "--tokens", ""], "the input is empty"),

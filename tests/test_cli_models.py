@@ -43,7 +43,7 @@ def test_a_prompt_is_cut_by_gpt2s_tokenizer_where_the_vocabulary_is_its_own(tmp_
         (["trace", "{}"], "has no input of its own"),
         (["trace", "{}", "--tokens", "0 7"], "the token '7' is not in the vocabulary"),
         (["trace", "{}", "--tokens", "0 0 0 0 0 0"], "has no position"),
-        (["trace", "{}", "--tokens", "0", "--prompt", "0"], "--prompt: give it or --tokens"),
+        (["trace", "{}", "--tokens", "0", "--prompt", "0"], "--tokens: does not go with --prompt"),
         (["prove", "{}", "--length", "2"], "give one: --rule sorted"),
         (["prove", "{}", "--length", "3", "--rule", "sorted", "--arithmetic", "float64"], "'float64' is not one of"),
         (["prove", "{}", "--length", "4", "--rule", "sorted"], "7 positions are needed, the model has 5"),

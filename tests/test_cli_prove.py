@@ -210,7 +210,7 @@ def test_a_forged_journal_is_one_line_and_status_2(run: Run, prove: Run, tmp_pat
         (["trace", "induction", "--decimals", "1"], "--decimals: goes with --step"),
         (
             ["trace", "induction", "--step", "logits", "--decimals", "1", "--arithmetic", "arb"],
-            "--decimals: a ball shows",
+            "--decimals: numbers of arb show",
         ),
         (["trace", "induction", "--step", "logits", "--format", "json"], "--step: goes with --format text"),
         (["trace", "induction", "--tokens", "a b c a b c a"], "position 6: the token 'a' has no position"),

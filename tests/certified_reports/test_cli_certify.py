@@ -36,7 +36,7 @@ def tokens(folder: str) -> list[int | None]:
 
 
 def test_text_tells_tokens_margins_digits_bits_and_radii(folder: str, tokens: list[int]) -> None:
-    done = run(folder, "--ids", "3 4 5", "--tokens", "3", "--top", "4")
+    done = run(folder, "--ids", "3 4 5", "--max", "3", "--top", "4")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("m: what follows #3 #4 #5 (3 tokens)\n\ntoken 1: ")
     assert re.findall(r"token \d: (#\d+), proved", done.stdout) == [f"#{token}" for token in tokens]
@@ -63,7 +63,7 @@ def test_digits_that_are_told_are_those_of_the_network(folder: str) -> None:
 
 def test_the_certificate_is_written_and_verified(folder: str, tokens: list[int], tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    options = (folder, "--ids", "3 4 5", "--tokens", "3", "--format", "json")
+    options = (folder, "--ids", "3 4 5", "--max", "3", "--format", "json")
     assert run(*options, "-o", str(path)) == (0, "", "")
     assert run(*options).stdout == path.read_text(encoding="utf-8")
     assert list(Certificate.load(path).continuation) == tokens
@@ -108,7 +108,7 @@ def test_reports_hold_the_certificate_and_are_none(folder: str, tmp_path: Path) 
 
 
 def test_comparison_in_text(folder: str) -> None:
-    done = run(folder, "--ids", "3 4", "--tokens", "2", "--compare", "float32")
+    done = run(folder, "--ids", "3 4", "--max", "2", "--compare", "float32")
     assert done.returncode == 0
     assert "float32 beside a certified pass of" in done.stdout
     assert re.search(r"^  logits +\d\.\d{3}e-[678] ", done.stdout, re.MULTILINE)
@@ -179,21 +179,24 @@ def test_the_page_has_a_plot_and_no_script(tmp_path: Path) -> None:
     ("args", "problem"),
     [
         (["capstone", "--prompt", "a", "--ids", "0"], "--ids: does not go with --prompt"),
-        (["capstone", "--ids", "0 3"], "position 1: no token has the id 3: the vocabulary has 0 to 2"),
+        (["capstone", "--ids", "0 3"], "--ids: position 1: no token has the id 3: the vocabulary has 0 to 2"),
         (["capstone", "--ids", "-1"], "--ids: '-1' is not the id of a token"),
         (["capstone", "--ids", " , "], "--ids: is empty"),
         (["capstone", "--prompt", " "], "the prompt is empty"),
         (["capstone", "--prompt", "z"], "'z'"),
-        (["capstone", "--tokens", "a b"], "is not a number of tokens to prove; the input is given by --prompt or --ids"),
-        (["capstone", "--tokens", "0"], "--tokens: '0' is not a number of tokens"),
-        (["capstone", "--tokens", "2"], "--tokens: 2 given and 2 to prove take 3 positions; the model has 2"),
+        (["capstone", "--tokens", "5"], "--tokens: 5 is not a count any more: --max 5 proves so many tokens"),
+        (["capstone", "--max", "0"], "--max: 0 is not a whole number from 1 to "),
+        (["capstone", "--max", "２"], "--max: '２' is not a whole number"),
+        (["capstone", "--max", "2"], "2 tokens given and 2 to prove take 3 positions; the model has 2"),
         (["capstone", "--cap", "3"], "--cap"),
         (["capstone", "--top", "0"], "--top"),
         (["capstone", "--compare", "float16"], "--compare: 'float16' is not one of float32, float64"),
         (["capstone", "--compare", ""], "--compare: '' is not one of"),
         (["length4"], "length4: the model has no logits"),
         (["capstone", "--verify", "none.json"], "none.json: No such file or directory"),
-        (["capstone", "--verify", "none.json", "--tokens", "1"], "--tokens: does not go with --verify"),
+        (["capstone", "--verify", "none.json", "--tokens", "a"], "--tokens: does not go with --verify"),
+        (["capstone", "--verify", "none.json", "--max", "1"], "--max: does not go with --verify"),
+        (["capstone", "--verify", "none.json", "--expect", "x.npy"], "--expect: does not go with --verify"),
         (["capstone", "--verify", "none.json", "--format", "text"], "--format: does not go with --verify"),
         (["capstone", "--verify", "."], ".: is not a file"),
         (["no-such-folder"], "no-such-folder: there is no such file"),
@@ -217,7 +220,7 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
 
 
 def test_text_in_a_file_is_what_is_shown(folder: str, tmp_path: Path) -> None:
-    options = (folder, "--ids", "3 4", "--tokens", "2", "--compare", "float32", "--audit")
+    options = (folder, "--ids", "3 4", "--max", "2", "--compare", "float32", "--audit")
     assert run(*options, "-o", str(tmp_path / "told.txt")) == (0, "", "")
     assert (tmp_path / "told.txt").read_text(encoding="utf-8") == run(*options).stdout
 
@@ -225,7 +228,7 @@ def test_text_in_a_file_is_what_is_shown(folder: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_an_interruption_keeps_what_was_proved(form: str, tmp_path: Path) -> None:
     folder = write_model(tmp_path / "m", positions=3000)
-    options = ["certify", str(folder), "--ids", "3 4", "--tokens", "2990", "--top", "2", "--format", form]
+    options = ["certify", str(folder), "--ids", "3 4", "--max", "2990", "--top", "2", "--format", form]
     output = tmp_path / "c.json"
     options += ["-o", str(output)] if form == "json" else []
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -241,6 +244,7 @@ def test_an_interruption_keeps_what_was_proved(form: str, tmp_path: Path) -> Non
         shown = b""
         while form == "text" and shown.count(b"\ntoken ") < 3:
             shown += os.read(running.stdout.fileno(), 65536)
+            assert running.poll() is None
         while form == "json" and b"last token" not in running.stderr.readline():
             assert running.poll() is None
         running.send_signal(signal.SIGINT)

@@ -85,18 +85,18 @@ def test_the_certificate_is_confirmed_by_the_command_line(proving: Serving, fold
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"ids": "3 40"}, "position 1: no token has the id 40: the vocabulary has 0 to 39"),
-        ({"ids": "3 -4"}, "--ids: '-4' is not the id of a token"),
+        ({"ids": "3 40"}, "--ids: position 1: no token has the id 40: the vocabulary has 0 to 39"),
+        ({"ids": "3 -4"}, "--ids: '-4' is not the id of a token: ids are whole numbers such as 0,1,2"),
         ({"ids": " , "}, "--ids: is empty: give at least one token"),
-        ({"prompt": " "}, "the prompt is empty: give at least one token"),
-        ({"prompt": "3", "ids": "3"}, "--ids: does not go with --prompt"),
-        ({"ids": "3 " * 15, "tokens": 3}, "--tokens: 15 given and 3 to prove take 17 positions; the model has 16"),
+        ({"prompt": "a b"}, "--prompt: tiny has no tokenizer, which would cut a text into tokens: give --ids"),
+        ({"prompt": "3", "ids": "3"}, "--ids: does not go with --prompt: the input is given in one way"),
+        ({"ids": "3 " * 15, "tokens": 3}, "15 tokens given and 3 to prove take 17 positions; the model has 16"),
     ],
 )
 def test_refusals_are_those_of_the_command_line(
     proving: Serving, folder: Path, options: dict[str, Any], line: str, monkeypatch: Any, capsys: Any
 ) -> None:
-    given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    given = [part for name, value in options.items() for part in ("--max" if name == "tokens" else f"--{name}", str(value))]
     monkeypatch.setattr("sys.argv", ["exactformer", "certify", str(folder), *given])
     with pytest.raises(SystemExit):
         cli.main()

@@ -25,6 +25,12 @@ def poster() -> Worksheet:
 
 def test_gpt2s_own_tokens(poster: Worksheet) -> None:
     assert [piece.id for piece in poster.pieces("hello my name is")] == [31373, 616, 1438, 318]
+    for given in (
+        xf.worksheets.Input(prompt="hello my"),
+        xf.worksheets.Input(ids="31373,616"),
+        xf.worksheets.Input(tokens="hello Ġmy"),
+    ):
+        assert given.of(poster) == [31373, 616]
     assert [piece.id for piece in poster.pieces("hello my name is\n")] == [31373, 616, 1438, 318, 198]
 
 

@@ -1,55 +1,27 @@
-"""What is asked of certified passes: which tokens are continued, how many follow, and what tokens are called."""
+"""What is asked of certified passes: is there a token to prove, is there room for it, and what are tokens called?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from exactformer.model import InputError
+from exactformer.model import InputError, Model
 
 
-def question(worksheet: Any, source: str, prompt: str | None, ids: str | None, tokens: int) -> list[int]:
-    """The ids that a prompt is, or numbers such as "31373 616", or the worksheet's own input; with room for `tokens` to follow.
+def check_question(model: Model, name: str, ids: Sequence[int], tokens: int) -> None:
+    """Refuse a model without logits, and one that has too few positions for `tokens` to be proved after `ids`.
 
     >>> from exactformer.worksheets import load
-    >>> question(load("capstone"), "capstone", "a b", None, 1)
-    [0, 1]
-    >>> question(load("capstone"), "capstone", None, "0 3", 1)
+    >>> check_question(load("capstone").model, "capstone", [0, 1], 2)
     Traceback (most recent call last):
-    exactformer.model.errors.InputError: position 1: no token has the id 3: the vocabulary has 0 to 2
+    exactformer.model.forward.InputError: 2 tokens given and 2 to prove take 3 positions; the model has 2
     """
-    model = worksheet.model
-    _refuse(model.config.unembedding == "none", f"{source}: the model has no logits: there is no token to prove")
-    _refuse(prompt is not None and ids is not None, "--ids: does not go with --prompt")
-    if prompt is not None:
-        found = [piece.id for piece in worksheet.pieces(prompt)]
-    elif ids is not None:
-        found = _numbers(ids)
-    else:
-        _refuse(not worksheet.tokens, f"--prompt: is missing: what is {source} to continue? (or: --ids)")
-        found = model.ids(worksheet.tokens)
-    size, length = len(model.config.vocabulary), model.config.length
-    for position, token in enumerate(found):
-        _refuse(token >= size, f"position {position}: no token has the id {token:,}: the vocabulary has 0 to {size - 1:,}")
-    taken = len(found) + tokens - 1
-    _refuse(
-        length is not None and taken > length,
-        f"--tokens: {len(found):,} given and {tokens:,} to prove take {taken:,} positions; the model has {length:,}",
-    )
-    return found
-
-
-def _numbers(ids: str) -> list[int]:
-    words = ids.replace(",", " ").split()
-    for word in words:
-        _refuse(not (word.isascii() and word.isdigit() and len(word) <= 9), f"--ids: {word[:40]!r} is not the id of a token")
-    _refuse(not words, "--ids: is empty: give at least one token")
-    return list(map(int, words))
-
-
-def _refuse(wrong: bool, problem: str) -> None:
-    if wrong:
-        raise InputError(problem)
+    if model.config.unembedding == "none":
+        raise InputError(f"{name}: the model has no logits: there is no token to prove")
+    taken, length = len(ids) + tokens - 1, model.config.length  # None: as many positions as one likes
+    if length is not None and taken > length:
+        given = f"{len(ids):,} token{'s' * (len(ids) != 1)} given"
+        raise InputError(f"{given} and {tokens:,} to prove take {taken:,} positions; the model has {length:,}")
 
 
 def namer(worksheet: Any) -> Callable[[int], str]:

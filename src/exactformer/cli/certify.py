@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,66 +17,92 @@ from exactformer.cli.common import (
     INTERRUPTED,
     REFUTED,
     UNDECIDED,
+    Whole,
     emit,
     given,
     keep_the_source,
-    opened,
+    max_option,
+    number,
     output_option,
     refuse,
 )
+from exactformer.cli.inputs import ids_of, input_options, opened, source_argument
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
     from exactformer.certified import Prepared
     from exactformer.certified.certificate import Claim
+    from exactformer.certified.expected import Saved
+    from exactformer.worksheets import Input
 
 _FLOATS = ("float32", "float64")
 _TOLD = 10  # problems of a certificate
-
-
-class _Count(click.ParamType[int]):
-    name = "count"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int) or (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
-            return int(value)
-        raise click.ClickException(
-            f"--tokens: {value!r} is not a number of tokens to prove; the input is given by --prompt or --ids"
-        )
+_NOT_TO_VERIFY = (
+    "prompt", "ids", "tokens", "most", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "form", "output",
+)  # fmt: skip
 
 
 @click.command("certify")
-@click.argument("source", metavar="EXAMPLE|WORKSHEET|MODEL_DIR")
-@click.option("--prompt", metavar="TEXT", help="Text to continue, cut up by the model's tokenizer.")
-@click.option("--ids", metavar="NUMBERS", help='Instead: the ids of tokens, e.g. "31373 616".')
-@click.option("--tokens", metavar="N", type=_Count(), default=1, show_default=True, help="How many tokens are to be proved.")
-@click.option("--top", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many of the largest logits are told.")
-@click.option("--cap", type=click.IntRange(4, 15), default=14, show_default=True, help="Limbs of 21 bits at which it is given up.")
-@click.option("--digits", type=click.IntRange(0, 80), default=0, help="Decimals that the largest logits are to have.")
-@click.option("--audit", is_flag=True, help="Answer again with the slow arithmetic arb; all enclosures must intersect.")
+@source_argument()
+@input_options
+@max_option(1, "How many tokens are to be proved, one after the other.")
+@click.option("--top", type=Whole(1, 1000), default=5, show_default=True, help="How many of the largest logits to show.")
 @click.option(
-    "--compare", metavar="KINDS", help="float32, float64 or both, with a comma: the proved error of every number in floats."
+    "--cap",
+    type=Whole(4, 15),
+    default=14,
+    show_default=True,
+    help="The most precision to try, in limbs of 21 bits; then it is undecided.",
+)
+@click.option("--digits", type=Whole(0, 80), default=0, help="Prove so many decimals of the largest logits.")
+@click.option("--audit", is_flag=True, help="Compute it again in the slow arithmetic arb, and check that both agree.")
+@click.option(
+    "--compare",
+    metavar="KINDS",
+    help="float32, float64, or both with a comma: what such floats get wrong, proved for every number.",
+)
+@click.option(
+    "--expect", metavar="FILE", type=click.Path(path_type=Path),
+    help="Logits that your own run saved (.npy): are they those of this network?",
+)  # fmt: skip
+@click.option(
+    "--tolerance", metavar="NUMBER", help="With --expect: how far a logit may be off. Default: by the type of the floats."
 )
 @click.option("--format", "form", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
-@click.option("--verify", metavar="FILE", type=click.Path(path_type=Path), help="Instead: check a certificate, with new passes.")
+@click.option(
+    "--verify",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Instead of proving tokens: check a certificate, with new passes.",
+)
 @output_option
 def command(
-    source: str, prompt: str | None, ids: str | None, tokens: int, top: int, cap: int, digits: int, audit: bool,
-    compare: str | None, form: str, verify: Path | None, output: Path | None,
+    source: str, asked: Input, most: int, top: int, cap: int, digits: int, audit: bool,
+    compare: str | None, expect: Path | None, tolerance: str | None, form: str, verify: Path | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove the next tokens of a model: each the argmax of the exact network, with its margin and proved digits."""
     keep_the_source(source, output)
     if verify is not None:
-        for option in ("prompt", "ids", "tokens", "top", "cap", "digits", "audit", "compare", "form", "output"):
-            refuse(given(option), f"--{'format' if option == 'form' else option}: does not go with --verify")
+        for option in _NOT_TO_VERIFY:
+            name = {"form": "format", "most": "max"}.get(option, option)
+            refuse(given(option), f"--{name}: does not go with --verify")
         _verify(source, verify)
         return
-    from exactformer.certified.question import question
+    from exactformer.certified.expected import read_logits
+    from exactformer.certified.question import check_question
 
-    kinds = _kinds(compare)
+    kinds, allowed = _kinds(compare), _tolerance(tolerance, expect)
+    count = (asked.tokens or "").strip()
+    refuse(
+        count.isascii() and count.isdigit(),
+        f"--tokens: {count[:40]} is not a count any more: --max {count[:40]} proves so many tokens (an input of one token: --ids)",
+    )
     worksheet = opened(source)
-    prefix = question(worksheet, source, prompt, ids, tokens)
-    run = _Run(worksheet, source, prefix, tokens, top, cap, digits, kinds, audit, form, output)
+    ids = ids_of(asked, worksheet)
+    title = worksheet.title or source
+    check_question(worksheet.model, title, ids, most)
+    saved = None if expect is None else read_logits(expect, len(ids), len(worksheet.model.config.vocabulary))
+    run = _Run(worksheet, title, ids, most, top, cap, digits, kinds, audit, saved, allowed, form, output)
     run.follow()
     sys.exit(run.finish())
 
@@ -85,24 +114,55 @@ def _kinds(text: str | None) -> tuple[str, ...]:
     return kinds
 
 
+def _tolerance(text: str | None, expect: Path | None) -> Fraction | None:
+    from exactformer.numbers import exact
+
+    refuse(text is not None and expect is None, "--tolerance: goes with --expect")
+    if text is None:
+        return None
+    allowed: Fraction = number("--tolerance", text, exact).fraction
+    refuse(allowed < 0, f"--tolerance: {text[:40]} is negative")
+    return allowed
+
+
+@dataclass
 class _Run:
     """One question from its start to its status."""
 
-    def __init__(
-        self, worksheet: Any, source: str, ids: list[int], tokens: int, top: int, cap: int, digits: int, kinds: tuple[str, ...],
-        audited: bool, form: str, output: Path | None,
-    ) -> None:  # fmt: skip
+    worksheet: Any
+    title: str
+    ids: list[int]
+    tokens: int
+    top: int
+    cap: int
+    digits: int
+    kinds: tuple[str, ...]
+    audited: bool
+    saved: Saved | None
+    tolerance: Fraction | None
+    form: str
+    output: Path | None
+    claims: list[Claim] = field(default_factory=list)
+    digest: str = ""
+    interrupted: bool = False
+    audit: Any = None
+    expected: Any = None
+    floats: tuple[Any, ...] = ()
+
+    @property
+    def model(self) -> Any:
+        return self.worksheet.model
+
+    @cached_property
+    def name(self) -> Callable[[int], str]:
         from exactformer.certified.question import namer
 
-        self.worksheet, self.model, self.ids, self.tokens, self.top, self.cap = worksheet, worksheet.model, ids, tokens, top, cap
-        self.digits, self.kinds, self.audited, self.form, self.output = digits, kinds, audited, form, output
-        self.title = worksheet.title or source
-        self.name = namer(worksheet)
-        self.streams = form == "text" and output is None
-        self.claims: list[Claim] = []
-        self.digest, self.interrupted = "", False
-        self.audit: Any = None
-        self.floats: tuple[Any, ...] = ()
+        return namer(self.worksheet)
+
+    @property
+    def streams(self) -> bool:
+        """Is each token shown as soon as it is proved?"""
+        return self.form == "text" and self.output is None
 
     def follow(self) -> None:
         """Prove token after token, tell each, and then look at it in the ways that were asked for."""
@@ -112,7 +172,8 @@ class _Run:
         from exactformer.certified.storage import prepared
         from exactformer.render import certificates
 
-        check_memory(self.model, self.title, len(self.ids), self.cap, self.tokens, bool(self.kinds))
+        all_logits = bool(self.kinds) or (self.saved is not None and len(self.saved.values) > 1)
+        check_memory(self.model, self.title, len(self.ids), self.cap, self.tokens, all_logits)
         if self.audited:
             check_size(self.model, self.title)
         self.worksheet.checked()
@@ -147,7 +208,13 @@ class _Run:
     def _look(self, ready: Prepared, progress: Progress) -> None:
         from exactformer.certified.audit import audit
         from exactformer.certified.compare import compare
+        from exactformer.certified.expected import expect
 
+        if self.saved is not None:
+            self.expected = expect(
+                self.model, self.ids, self.saved, self.tolerance, schedule=self.claims[0].schedule, cap=self.cap, prepared=ready,
+                progress=progress,
+            )  # fmt: skip
         proved = [claim for claim in self.claims if claim.token is not None]
         if self.audited and proved:
             self.audit = audit(self.model, self.ids, proved, prepared=ready, progress=progress)
@@ -161,6 +228,8 @@ class _Run:
 
     def finish(self) -> int:
         """Hand out what there is, and say how it ended."""
+        from exactformer.render.certificates import expected_text
+
         if self.claims:
             self._hand_out()
         if self.interrupted:
@@ -172,6 +241,9 @@ class _Run:
         if self.audit is not None and not self.audit.agrees:
             click.echo(f"exactformer: the audit contradicts it: {self.audit.contradictions[0]}", err=True)
             return REFUTED
+        if self.expected is not None and not self.expected.agrees:
+            click.echo(f"exactformer: {expected_text(self.expected, self.name)}", err=True)
+            return REFUTED if self.expected.agrees is False else UNDECIDED
         last = self.claims[-1]
         if last.token is None:
             click.echo(f"exactformer: token {len(self.claims)}: {last.why}", err=True)
@@ -194,15 +266,16 @@ class _Run:
 
         certificate = certificate_of(self.digest, self.ids, self.cap, self.claims)
         if self.form == "json":
-            emit(certificates.as_json(certificate, self.audit, self.floats), self.output)
+            emit(certificates.as_json(certificate, self.audit, self.floats, self.expected), self.output)
             return
         if self.form == "html":
-            emit(page(certificate, self.title, self.name, self.audit, self.floats), self.output)
+            emit(page(certificate, self.title, self.name, self.audit, self.floats, self.expected), self.output)
             return
         parts = [] if self.streams else [certificates.heading(self.title, self.ids, self.name)]
         if not self.streams:
             parts += [certificates.claim_text(claim, n, self.name) for n, claim in enumerate(self.claims, start=1)]
         parts += [] if self.audit is None else [certificates.audit_text(self.audit)]
+        parts += [] if self.expected is None else [f"\n{certificates.expected_text(self.expected, self.name)}\n"]
         parts += [certificates.floats_text(errors, self.name) for errors in self.floats]
         emit("".join(parts), self.output)
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from exactformer.cli.common import emit, keep_the_source, opened, output_option, refuse, set_option
+from exactformer.cli.common import Whole, emit, keep_the_source, output_option, refuse, set_option
+from exactformer.cli.inputs import opened, source_argument
 
 
 @click.command("circuits")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET|MODEL_DIR]", default="induction")
+@source_argument("induction")
 @click.option("--head", metavar="BLOCK.HEAD", help="One head, e.g. 1.0. Default: all.")
-@click.option("--decimals", type=click.IntRange(0, 1000), help="Numbers rounded to so many decimals, proved.")
+@click.option("--decimals", type=Whole(0, 1000), help="Numbers rounded to so many decimals, proved.")
 @set_option
 @output_option
 def command(source: str, head: str | None, decimals: int | None, changes: tuple[str, ...], output: Path | None) -> None:

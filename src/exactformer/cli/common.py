@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,28 @@ FORMATS = ("text", "markdown", "latex", "json", "html")
 ARITHMETICS = ("exact", "arb", "certified", "float64", "float32")
 DONE, REFUTED, BAD_INPUT, UNDECIDED, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
 _MOST_DIGITS = 1000
+_WHOLE = re.compile(r"-?[0-9]+")
 _PATIENCE, _PAUSE = 2.0, 10.0  # seconds before the first sign of life, and between two
 
 
-def tokens_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--tokens", metavar="TEXT", help='Input tokens, e.g. "a b". Default: those of the worksheet.')(function)
+class Whole(click.IntRange):
+    """Whole numbers in a range, written with the digits 0 to 9 and nothing else."""
+
+    name = "n"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        option = param.opts[-1] if param is not None else "a number"
+        if isinstance(value, str):
+            refuse(not _WHOLE.fullmatch(value), f"{option}: {value[:40]!r} is not a whole number")
+            assert self.min is not None
+            high = 10**18 if self.max is None else int(self.max)
+            within = len(value) <= 20 and self.min <= int(value) <= high
+            refuse(not within, f"{option}: {value[:40]} is not a whole number from {int(self.min):,} to {high:,}")
+        return int(value)
 
 
 def digits_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    kind = click.IntRange(1, _MOST_DIGITS)
+    kind = Whole(1, _MOST_DIGITS)
     return click.option("--digits", type=kind, default=12, show_default=True, help="Proved digits of named numbers.")(function)
 
 
@@ -37,9 +50,14 @@ def arithmetic_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--arithmetic", type=click.Choice(ARITHMETICS), default="exact", show_default=True)(function)
 
 
+def max_option(default: int, told: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """How many tokens are to follow."""
+    return click.option("--max", "most", type=Whole(1), default=default, show_default=True, help=told)
+
+
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = click.Path(path_type=Path)
-    told = "Write to a file, whole or not at all."
+    told = "Write to a file, which is written whole or not at all."
     return click.option("-o", "--output", type=kind, callback=_writable, help=told)(function)
 
 
@@ -59,8 +77,8 @@ def change_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options that change the model before it runs."""
     for option in (
         set_option,
-        click.option("--hard", is_flag=True, help="Heads look at the largest scores alone: the limit of infinite strength."),
-        click.option("--mask", type=click.Choice(("causal", "strict", "none")), help="Another mask."),
+        click.option("--hard", is_flag=True, help="Let heads look only at the largest scores: the limit of infinite strength."),
+        click.option("--mask", type=click.Choice(("causal", "strict", "none")), help="Use another mask."),
     ):
         function = option(function)
     return function
@@ -84,22 +102,6 @@ def number(option: str, text: str, exact: Any) -> Any:
         return exact(text)
     except ValueError as error:
         raise click.ClickException(f"{option}: {error}") from None
-
-
-def opened(
-    source: str, changes: tuple[str, ...] = (), hard: bool = False, mask: Any = None, strength: str | None = None,
-    length: int | None = None,
-) -> Any:  # fmt: skip
-    """The worksheet of a source, with the changes that options ask for."""
-    from exactformer.model.changing import with_weights
-    from exactformer.numbers import exact
-    from exactformer.worksheets import load
-
-    worksheet = load(source)
-    if hard or mask is not None or strength is not None or length is not None:
-        strong = None if strength is None else number("--strength", strength, exact)
-        worksheet = worksheet.changed(strength=strong, length=length, mask=mask, hard=hard)
-    return replace(worksheet, model=with_weights(worksheet.model, changes)) if changes else worksheet
 
 
 def printable(text: str) -> str:

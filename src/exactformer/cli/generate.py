@@ -14,39 +14,40 @@ from exactformer.cli.common import (
     DONE,
     INTERRUPTED,
     UNDECIDED,
+    Whole,
     arithmetic_option,
     digits_of_named_numbers,
     digits_option,
     emit,
     keep_the_source,
-    opened,
+    max_option,
     output_option,
     printable,
     refuse,
-    tokens_option,
 )
+from exactformer.cli.inputs import ids_of, input_options, opened, source_argument
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
     from exactformer.decoding import Chosen, Strategy
+    from exactformer.worksheets import Input
 
 
 @click.command("generate")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET|FOLDER]", default="capstone")
-@click.option("--prompt", metavar="TEXT", help="Text to continue, cut up by the model's tokenizer.")
-@tokens_option
-@click.option("--max", "most", type=click.IntRange(1), default=20, show_default=True, help="The most tokens.")
-@click.option("--top-k", type=click.IntRange(1), help="Draw from the K largest logits alone.")
+@source_argument("capstone")
+@input_options
+@max_option(20, "The most tokens that are to follow.")
+@click.option("--top-k", type=Whole(1), metavar="K", help="Draw only from the K largest logits.")
 @click.option("--top-p", metavar="P", help="Draw from the smallest set whose probabilities reach P, e.g. 0.9 or 9/10.")
 @click.option("--temperature", metavar="T", help="Divide logits by this number first, e.g. 0.7 or 2/3; 0 is greedy.")
-@click.option("--seed", type=int, help="Of what is drawn. Default: a new one, which is told.")
+@click.option("--seed", type=Whole(-(10**18)), help="The seed of what is drawn. Default: a new one, which is printed.")
 @click.option("--stop", metavar="TOKEN", multiple=True, help="End with this token of the vocabulary; repeatable.")
 @digits_option
 @arithmetic_option
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @output_option
 def command(
-    source: str, prompt: str | None, tokens: str | None, most: int, top_k: int | None, top_p: str | None, temperature: str | None,
+    source: str, asked: Input, most: int, top_k: int | None, top_p: str | None, temperature: str | None,
     seed: int | None, stop: tuple[str, ...], digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Continue a text: greedily, or with --top-k, --top-p, --temperature or --seed by drawing, which is proved too."""
@@ -55,13 +56,11 @@ def command(
 
     keep_the_source(source, output)
     digits_of_named_numbers(arithmetic)
-    refuse(prompt is not None and tokens is not None, "--prompt: does not go with --tokens")
     refuse(arithmetic == "certified", "--arithmetic certified: exactformer certify proves tokens with it, one after the other")
     try:
         strategy = _strategy(top_k, top_p, temperature, seed)
         worksheet = opened(source)
-        names = _names(worksheet, prompt, tokens)
-        ids = worksheet.model.ids(names)
+        ids = ids_of(asked, worksheet)
         worksheet.fits(arithmetic, len(ids))
         seed = None if strategy.greedy else fresh_seed() if seed is None else seed
         with Progress() as progress:
@@ -78,6 +77,7 @@ def command(
         told = "" if stream.shown else f"{stream.text}\n"
         emit(told + _text(chosen, arithmetic, strategy, seed, digits), None if interrupted else output)
     elif not interrupted:
+        names = [worksheet.model.config.vocabulary[i] for i in ids]
         emit(_json(chosen, worksheet.title, arithmetic, strategy, seed, names, digits), output)
     if interrupted:
         click.echo(f"exactformer: interrupted after {len(chosen):,} token{'s' * (len(chosen) != 1)}", err=True)
@@ -99,12 +99,6 @@ def _strategy(top_k: int | None, top_p: str | None, temperature: str | None, see
     for option, value in options.items():
         refuse(strategy.greedy and value is not None, f"{option}: does not go with --temperature 0, which draws nothing")
     return strategy
-
-
-def _names(worksheet: Any, prompt: str | None, tokens: str | None) -> tuple[str, ...]:
-    if prompt is not None:
-        return tuple(piece.name for piece in worksheet.pieces(prompt))
-    return tuple(worksheet.tokens if tokens is None else tokens.split())
 
 
 class _Stream:
@@ -170,7 +164,7 @@ def _number(value: Any, digits: int) -> str:
 
 
 def _json(
-    chosen: list[Chosen], title: str, arithmetic: str, strategy: Strategy, seed: int | None, prompt: tuple[str, ...], digits: int
+    chosen: list[Chosen], title: str, arithmetic: str, strategy: Strategy, seed: int | None, tokens: list[str], digits: int
 ) -> str:
     from exactformer.render.json import value
 
@@ -186,7 +180,7 @@ def _json(
             "top_p": None if strategy.top_p is None else str(strategy.top_p),
         },
         "seed": seed,
-        "tokens": list(prompt),
+        "tokens": tokens,
         "text": "".join(choice.text for choice in chosen),
         "chosen": [
             {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,22 +16,24 @@ from exactformer.cli.common import (
     emit,
     keep_the_source,
     number,
-    opened,
     output_option,
     refuse,
     signs_of_life,
-    tokens_option,
     upstream,
     width,
 )
+from exactformer.cli.inputs import ids_of, input_options, opened, source_argument
 from exactformer.progress import Progress
+
+if TYPE_CHECKING:
+    from exactformer.worksheets import Input
 
 
 @click.command("grad")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET|MODEL_DIR]", default="capstone")
-@tokens_option
+@source_argument("capstone")
+@input_options
 @change_options
-@click.option("--target", metavar="TEXT", help="The token wanted at each position: the loss is their mean cross-entropy.")
+@click.option("--target", metavar="NAMES", help="Target tokens, one for each position: the loss is their mean cross-entropy.")
 @click.option(
     "--upstream", "rows", metavar="ROWS", help='∂L/∂ of the last step, e.g. "0 0; 1 1/2". Default: ones at the last position.'
 )
@@ -40,10 +43,10 @@ from exactformer.progress import Progress
 @click.option("--format", "form", type=click.Choice(FORMATS[:4]), default="text", show_default=True)
 @output_option
 def command(
-    source: str, tokens: str | None, changes: tuple[str, ...], hard: bool, mask: str | None, target: str | None,
+    source: str, asked: Input, changes: tuple[str, ...], hard: bool, mask: str | None, target: str | None,
     rows: str | None, rate: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
-    """Trace the backward pass: the gradient of every step and weight. Models with logits need --target."""
+    """Trace the backward pass: the gradient of every step and weight. A model with logits needs --target."""
     from exactformer.numbers import exact
     from exactformer.render import gradients, text
     from exactformer.trace import descend, gradient
@@ -56,11 +59,16 @@ def command(
         worksheet = opened(source, changes, hard, mask)
         has_logits = worksheet.model.config.unembedding != "none"
         refuse(
+            has_logits and target is None and rows is None,
+            "--target: is missing: the loss is the cross-entropy of target tokens: give one for each position",
+        )
+        refuse(target is not None and not has_logits, "--target: the model has no logits, so it has no loss: give --upstream")
+        refuse(
             rows is not None and has_logits,
-            "--upstream: the model has logits, so the gradient starts at the loss of the tokens wanted: give --target",
+            "--upstream: the model has logits, so the gradient starts at the loss of target tokens: give --target",
         )
         refuse(rate is not None and not has_logits, "--step: the model has no loss to take a step against")
-        forward = worksheet.trace(tokens, arithmetic, progress=progress)
+        forward = worksheet.trace(ids_of(asked, worksheet), arithmetic, progress=progress)
         result = gradient(forward, target, None if has_logits else upstream(rows, forward), progress)
     columns = width(to_terminal=output is None)
     with signs_of_life("the gradients are done, writing them down"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,42 +13,53 @@ from exactformer.cli.common import (
     INTERRUPTED,
     REFUTED,
     UNDECIDED,
+    Whole,
     change_options,
     digits_option,
     emit,
     given,
     keep_the_source,
-    opened,
     output_option,
     refuse,
     signs_of_life,
-    tokens_option,
 )
+from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, source_argument
 from exactformer.progress import Progress
 
+if TYPE_CHECKING:
+    from exactformer.worksheets import Input
+
 SEARCH = "search"
-_OF_SCHEDULES = ("tile", "forget_rescaling", "tokens", "digits")
+_OF_SCHEDULES = ("tile", "forget_rescaling", "prompt", "ids", "tokens", "digits")
 _MOST_INPUTS = 5_000_000
 _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "form", "arithmetic", "changes", "hard", "mask")
 
 
 @click.command("prove")
-@click.argument("source", metavar="EXAMPLE|WORKSHEET|MODEL_DIR")
-@click.option("--length", type=click.IntRange(1, 64), help="The theorem of a circuit, for every sequence up to this length.")
+@source_argument()
+@click.option("--length", type=Whole(1, 64), help="Prove the rule for every sequence up to this length.")
 @click.option(
-    "--rule", type=click.Choice(("sorted",)), help="What is demanded, where the worksheet does not say: the tokens, sorted."
+    "--rule", type=click.Choice(("sorted",)), help="The rule to prove, where the worksheet has none: the model sorts its input."
 )
-@click.option("--strength", metavar="NUMBER|search", help="Of every head; or search for the smallest integer that will do.")
+@click.option(
+    "--strength",
+    metavar="NUMBER|search",
+    help="Of a circuit: make every head so strong; or search for the smallest integer that is enough.",
+)
 @click.option(
     "--journal", metavar="FILE", type=click.Path(path_type=Path),
     help="Keep finished cases in this file, also when all are done (a search: FILE.LENGTH.STRENGTH).",
 )  # fmt: skip
-@click.option("--workers", type=click.IntRange(1), help="Processes. Default: one for each core.")
+@click.option("--workers", type=Whole(1), help="How many processes compute. Default: one for each core.")
 @click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, e.g. tcp://host:8786, instead of this machine.")
-@click.option("--schedule", type=click.Choice(("flash", "kv-cache")), help="Instead: an order of computation to prove equal.")
-@click.option("--tile", type=click.IntRange(1), default=2, show_default=True, help="Keys in a tile of flash attention.")
-@click.option("--forget-rescaling", is_flag=True, help="Make the classic mistake of flash attention: it must be refuted.")
-@tokens_option
+@click.option(
+    "--schedule",
+    type=click.Choice(("flash", "kv-cache")),
+    help="Instead of a rule: prove that another order of computation gives the same numbers.",
+)
+@click.option("--tile", type=Whole(1), default=2, show_default=True, help="Keys in a tile of flash attention.")
+@click.option("--forget-rescaling", is_flag=True, help="With --schedule flash: make its classic mistake, which is refuted.")
+@input_options
 @change_options
 @digits_option
 @click.option(
@@ -59,7 +70,7 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
 @output_option
 def command(
     source: str, length: int | None, rule: str | None, strength: str | None, journal: Path | None, workers: int | None,
-    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, tokens: str | None, changes: tuple[str, ...],
+    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, asked: Input, changes: tuple[str, ...],
     hard: bool, mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
@@ -72,7 +83,7 @@ def command(
         name = {"form": "format", "changes": "set"}.get(option, option).replace("_", "-")
         refuse(given(option), f"--{name}: does not go with {'--schedule' if schedule is not None else '--length'}")
     if schedule is not None:
-        _schedule(source, schedule, tile, forget_rescaling, tokens, digits, output)
+        _schedule(source, schedule, tile, forget_rescaling, asked, digits, output)
         return
     assert length is not None
     searching = strength == SEARCH
@@ -81,10 +92,9 @@ def command(
         "--strength search: does not go with --set, --hard, --rule or --format json",
     )
     refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
-    worksheet = opened(source, changes, hard, mask, None if searching else strength)
+    worksheet = loaded(source)
     longer = length if worksheet.circuit is not None and length > worksheet.circuit.length else None
-    if longer is not None:
-        worksheet = opened(source, changes, hard, mask, None if searching else strength, longer)
+    worksheet = changed(worksheet, changes, hard, mask, None if searching else strength, longer)
     if not given("arithmetic") and worksheet.circuit is None:
         arithmetic = "arb"
     if searching:
@@ -222,7 +232,7 @@ def _search(
 
 
 def _schedule(
-    source: str, schedule: str, tile: int, forget_rescaling: bool, tokens: str | None, digits: int, output: Path | None
+    source: str, schedule: str, tile: int, forget_rescaling: bool, asked: Input, digits: int, output: Path | None
 ) -> None:
     from exactformer.render import schedules as rendering
     from exactformer.trace.schedules import flash, kv_cache
@@ -233,7 +243,8 @@ def _schedule(
             given(option) and schedule != "flash", f"--{option.replace('_', '-')}: goes with --schedule flash, not with {schedule}"
         )
     with Progress() as progress:
-        trace = opened(source).trace(tokens, progress=progress)
+        worksheet = opened(source)
+        trace = worksheet.trace(ids_of(asked, worksheet), progress=progress)
         if schedule == "kv-cache" and trace.model.config.mask == "none":
             raise click.ClickException("--schedule kv-cache: without a mask, earlier positions read later ones")
     steps = [step for step in trace.computed if schedule == "kv-cache" or step.op == "mix"]

@@ -8,19 +8,35 @@ import webbrowser
 
 import click
 
-from exactformer.cli.common import given, opened, refuse
+from exactformer.cli.common import Whole, given, refuse
+from exactformer.cli.inputs import STDIN, source_argument, standard_input
 
 
 @click.command("serve")
-@click.argument("source", required=False, metavar="[EXAMPLE|WORKSHEET|MODEL_DIR]")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; beyond this machine only if told.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="0: any that is free.")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name that browsers may use for it; repeatable.")
-@click.option("--workers", type=click.IntRange(2, 64), default=4, show_default=True, help="Processes that compute.")
-@click.option("--seconds", type=click.FloatRange(1, 3600), default=20, show_default=True, help="Time for one computation.")
-@click.option("--memory", type=click.IntRange(256), default=1024, show_default=True, help="Megabytes for one computation.")
+@source_argument(required=False)
 @click.option(
-    "--token-seconds", type=click.FloatRange(1, 86400), default=300, show_default=True, help="Time for one token of the model."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on. Others than this machine are served only where you give one.",
+)
+@click.option(
+    "--port", type=Whole(0, 65535), default=8642, show_default=True, help="The port to listen on; 0 takes any that is free."
+)
+@click.option(
+    "--allow-host", "names", multiple=True, metavar="NAME", help="Another name by which browsers may reach it; repeatable."
+)
+@click.option("--workers", type=Whole(2, 64), default=4, show_default=True, help="How many processes compute.")
+@click.option("--seconds", type=click.FloatRange(1, 3600), default=20, show_default=True, help="The most time for one computation.")
+@click.option(
+    "--memory", type=Whole(256), default=1024, show_default=True, help="The most memory for one computation, in megabytes."
+)
+@click.option(
+    "--token-seconds",
+    type=click.FloatRange(1, 86400),
+    default=300,
+    show_default=True,
+    help="The most time for one token of the model.",
 )
 @click.option("--open/--no-open", "browse", default=True, show_default=True, help="Open the page in the browser.")
 def command(
@@ -41,25 +57,28 @@ def command(
 
     if source is None:
         refuse(given("token_seconds"), "--token-seconds: goes with a model")
-    else:
-        _check(source)
+    text = standard_input() if source == STDIN else None
+    source = "standard input" if source == STDIN else source
+    if source is not None:
+        _check(source, text)
     listener = _listener(host, port)
     with listener:
         address = f"http://{_shown(host)}:{listener.getsockname()[1]}/"
         click.echo(f"exactformer: {address}  (Ctrl-C ends it)")
         if browse:
             webbrowser.open(address)
-        app = application({*LOOPBACK, _shown(host), *names}, workers, seconds, memory << 20, source, token_seconds)
+        app = application({*LOOPBACK, _shown(host), *names}, workers, seconds, memory << 20, source, token_seconds, text)
         config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=1)
         uvicorn.Server(config).run([listener])
 
 
-def _check(source: str) -> None:
+def _check(source: str, text: str | None) -> None:
     """Refuse at once what can be seen at once: no model, one without logits, too little memory."""
     from exactformer.certified.certifying import CAP
     from exactformer.certified.memory import check_memory
+    from exactformer.worksheets import load, loads
 
-    worksheet = opened(source)
+    worksheet = load(source) if text is None else loads(text, source)
     refuse(worksheet.model.config.unembedding == "none", f"{source}: the model has no logits: there is no token to prove")
     check_memory(worksheet.model, worksheet.title or source, 1, CAP)
 

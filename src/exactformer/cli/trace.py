@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from exactformer.cli.common import (
     FORMATS,
     UNDECIDED,
+    Whole,
     arithmetic_option,
     change_options,
     colour,
@@ -19,37 +22,42 @@ from exactformer.cli.common import (
     digits_option,
     emit,
     keep_the_source,
-    opened,
     output_option,
     refuse,
     signs_of_life,
-    tokens_option,
     upstream,
     width,
 )
+from exactformer.cli.inputs import ids_of, input_options, opened, source_argument
 from exactformer.progress import Progress
+
+if TYPE_CHECKING:
+    from exactformer.worksheets import Input
 
 
 @click.command("trace")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET|MODEL_DIR]", default="capstone")
-@tokens_option
-@click.option("--prompt", metavar="TEXT", help="Input as plain text, which the model's tokenizer cuts into tokens.")
+@source_argument("capstone")
+@input_options
 @change_options
-@click.option("--norm", type=click.Choice(("none", "pre", "post")), help="LayerNorms elsewhere: none, before or after.")
-@click.option("--strength", metavar="NUMBER", help="Of every head of a circuit: another number.")
-@click.option("--length", type=click.IntRange(1, 512), help="Of a circuit: positions for so many tokens.")
-@click.option("--step", "steps", metavar="NAME", multiple=True, help="Show this step alone, as a whole table; repeatable.")
-@click.option("--decimals", type=click.IntRange(0, 1000), help="With --step: numbers rounded to so many decimals, proved.")
+@click.option(
+    "--norm",
+    type=click.Choice(("none", "pre", "post")),
+    help="Other LayerNorms: none, or before (pre) or after (post) each part of a block; new ones have ε = 1e-5.",
+)
+@click.option("--strength", metavar="NUMBER", help="Of a circuit: make every head so strong.")
+@click.option("--length", type=Whole(1, 512), help="Of a circuit: make positions for so many tokens.")
+@click.option("--step", "steps", metavar="NAME", multiple=True, help="Show only this step, as a whole table; repeatable.")
+@click.option("--decimals", type=Whole(0, 1000), help="With --step: round numbers to so many decimals, proved.")
 @click.option("--stable", is_flag=True, help="Subtract each row's largest score before the softmax, as a step of its own.")
 @click.option("--break", "mistakes", metavar="MISTAKE", multiple=True, help="Make a mistake on purpose and compare; repeatable.")
-@click.option("--target", metavar="TEXT", help="With --break: the tokens wanted, to compare the gradients too.")
+@click.option("--target", metavar="NAMES", help="With --break: target tokens, to compare the gradients too.")
 @click.option("--stop-at-named", is_flag=True, help="End each position at its first named step.")
 @digits_option
 @arithmetic_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @output_option
 def command(
-    source: str, tokens: str | None, prompt: str | None, norm: Any, changes: tuple[str, ...], hard: bool, mask: str | None,
+    source: str, asked: Input, norm: Any, changes: tuple[str, ...], hard: bool, mask: str | None,
     strength: str | None, length: int | None,
     steps: tuple[str, ...], decimals: int | None, stable: bool, mistakes: tuple[str, ...], target: str | None, stop_at_named: bool,
     digits: int, arithmetic: str, form: str, output: Path | None,
@@ -60,9 +68,15 @@ def command(
 
     keep_the_source(source, output)
     refuse(target is not None and not mistakes, "--target: goes with --break; for gradients alone there is exactformer grad")
-    refuse(prompt is not None and tokens is not None, "--prompt: give it or --tokens, not both")
     refuse(decimals is not None and not steps, "--decimals: goes with --step, which shows whole tables")
-    refuse(decimals is not None and arithmetic == "arb", "--decimals: a ball shows the digits that it proves; it goes with exact")
+    refuse(
+        decimals is not None and arithmetic in ("arb", "certified"),
+        f"--decimals: numbers of {arithmetic} show the digits that are proved; it goes with exact, float64 and float32",
+    )
+    refuse(
+        stable and arithmetic == "certified",
+        "--stable: certified arithmetic has no such step; it goes with exact, arb, float64 and float32",
+    )
     refuse(bool(steps) and form != "text", "--step: goes with --format text")
     refuse(bool(steps) and bool(mistakes), "--step: does not go with --break, which compares whole passes")
     refuse(stop_at_named and bool(mistakes), "--stop-at-named: does not go with --break, which compares whole passes")
@@ -72,13 +86,13 @@ def command(
         f"--stop-at-named: no number of {arithmetic} is named; it goes with --arithmetic exact",
     )
     digits_of_named_numbers(arithmetic)
-    with Progress() as progress:
+    with Progress() as progress, _in_range():
         worksheet = opened(source, changes, hard, mask, strength, length)
         if norm is not None:
             worksheet = replace(worksheet, model=with_norm(worksheet.model, norm))
         if stable:
             worksheet = replace(worksheet, model=replace(worksheet.model, config=replace(worksheet.model.config, stable=True)))
-        result = worksheet.trace(tokens, arithmetic, stop_at_named, progress, prompt)
+        result = worksheet.trace(ids_of(asked, worksheet), arithmetic, stop_at_named, progress)
         if mistakes:
             emit(_comparison(worksheet, result, mistakes, target, form, digits), output)
             return
@@ -86,15 +100,27 @@ def command(
         names = [step.name for step in result.steps]
         for name in steps:
             refuse(name not in names, f"--step: there is no step {name!r} ({', '.join(names)})")
-        emit("\n".join(tables.step(result, name, decimals, digits) for name in steps), output)
-        return
-    with signs_of_life(f"{len(result.steps)} steps done, writing them down"):
-        shown = _render(result, form, digits, to_terminal=output is None)
+        shown = "\n".join(tables.step(result, name, decimals, digits) for name in steps)
+    else:
+        with signs_of_life(f"{len(result.steps)} steps done, writing them down"):
+            shown = _render(result, form, digits, to_terminal=output is None)
     emit(shown, output)
-    if arithmetic in ("exact", "arb") and not result.decided:
+    if not (result.decided or arithmetic.startswith("float")):
         for out in result.output:
             if not out.proved and result.stopped[out.position] is None:
                 click.echo(f"exactformer: position {out.position}: {out.why}", err=True)
+        sys.exit(UNDECIDED)
+
+
+@contextmanager
+def _in_range() -> Iterator[None]:
+    """Numbers beyond the range of certified arithmetic prove nothing: the pass is undecided."""
+    from exactformer.certified.limbs import OutOfRangeError
+
+    try:
+        yield
+    except OutOfRangeError as error:
+        click.echo(f"exactformer: undecided: {error}", err=True)
         sys.exit(UNDECIDED)
 
 

@@ -35,7 +35,10 @@ def with_weights(model: Model, changes: Iterable[str]) -> Model:
 
 
 def with_norm(model: Model, norm: Norm) -> Model:
-    """The model with LayerNorms elsewhere, or nowhere: new ones have gain 1 and bias 0, and ε = 1e-5 where it had none."""
+    """The model with LayerNorms elsewhere, or nowhere: new ones have gain 1 and bias 0, and ε = 1e-5 where it had none.
+
+    That is GPT-2's ε, and PyTorch's. With an ε of 0, which a model has to ask for, a row of equal entries is undefined.
+    """
     config = model.config
     if norm == config.norm:
         return model

@@ -11,7 +11,8 @@ from exactformer.certified.audit import Audit
 from exactformer.certified.certificate import CLAIM, Certificate, Claim
 from exactformer.certified.compare import FloatErrors
 from exactformer.certified.decimal_ends import proved_digits
-from exactformer.render.certificates import Name, audit_text, conclusions, error, log2, margin, verdict
+from exactformer.certified.expected import Expected
+from exactformer.render.certificates import Name, audit_text, conclusions, error, expected_text, log2, margin, verdict
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 60, 28
 _STYLE = """
@@ -30,7 +31,14 @@ svg { max-width: 100%; height: auto; font: 11px ui-monospace, monospace }
 """
 
 
-def page(certificate: Certificate, title: str, name: Name, audit: Audit | None = None, floats: Sequence[FloatErrors] = ()) -> str:
+def page(
+    certificate: Certificate,
+    title: str,
+    name: Name,
+    audit: Audit | None = None,
+    floats: Sequence[FloatErrors] = (),
+    expected: Expected | None = None,
+) -> str:
     """HTML that stands alone."""
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     given = " ".join(name(i) for i in certificate.ids)
@@ -42,6 +50,9 @@ def page(certificate: Certificate, title: str, name: Name, audit: Audit | None =
     if audit is not None:
         kind = "right" if audit.agrees else "wrong"
         parts.append(f'<h2>Audit</h2><p class="{kind}">{escape(audit_text(audit).strip())}</p>')
+    if expected is not None:
+        kind = "right" if expected.agrees else "wrong"
+        parts.append(f'<h2>Expected logits</h2><p class="{kind}">{escape(expected_text(expected, name))}</p>')
     parts += [_floats(errors, name) for errors in floats]
     rows = "".join(
         f"<tr><td>{escape(key)}</td><td><code>{escape(value)}</code></td></tr>" for key, value in certificate.versions.items()

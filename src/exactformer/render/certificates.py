@@ -13,7 +13,8 @@ from exactformer.certified.bounds import FLOOR
 from exactformer.certified.certificate import Certificate, Claim
 from exactformer.certified.certificate_file import document
 from exactformer.certified.compare import FloatErrors, StepErrors
-from exactformer.certified.decimal_ends import proved_digits
+from exactformer.certified.decimal_ends import ends, proved_digits, upwards
+from exactformer.certified.expected import Expected
 from exactformer.render.tables import grid
 
 Name = Callable[[int], str]  # what a token is called
@@ -100,6 +101,20 @@ def audit_text(audit: Audit) -> str:
     return f"\naudit: CONTRADICTED {len(audit.contradictions):,} times, by balls of {audit.bits} bits\n{told}\n"
 
 
+def expected_text(expected: Expected, name: Name) -> str:
+    """Whether the logits of a file are those of the network, with what is proved of it."""
+    told, allowed = expected, f"up to {float(expected.tolerance):.3g} is allowed"
+    if told.agrees:
+        return f"{told.name}: the logits agree within {upwards(told.high)} (proved; {allowed})"
+    if told.proved is None:
+        return f"{told.name}: undecided: the pass proves nothing of these logits"
+    where = f"logit {name(told.token)} after position {told.position} is {told.saved:.6g}"
+    proved = f"the proved value is {proved_digits(*told.proved, 6)}"
+    if told.agrees is None:
+        return f"{told.name}: undecided: {where}, {proved} ({allowed})"
+    return f"{told.name}: {where}, {proved}: this is not the network that wrote it ({allowed})"
+
+
 def floats_text(errors: FloatErrors, name: Name) -> str:
     """The proved errors of a pass in floats."""
     columns = ["largest error", "of the largest entry", "at", "most units of the last place", "at"]
@@ -146,9 +161,9 @@ def _short(x: float) -> str:
     return "0" if x == 0 else f"{x:.3g}"
 
 
-def as_json(certificate: Certificate, audit: Audit | None, floats: Sequence[FloatErrors]) -> str:
+def as_json(certificate: Certificate, audit: Audit | None, floats: Sequence[FloatErrors], expected: Expected | None = None) -> str:
     """The certificate itself; or, where it was audited or compared, a report that holds it."""
-    if audit is None and not floats:
+    if audit is None and not floats and expected is None:
         return certificate.text()
     report: dict[str, Any] = {"format": _REPORT, "certificate": document(certificate)}
     if audit is not None:
@@ -157,6 +172,19 @@ def as_json(certificate: Certificate, audit: Audit | None, floats: Sequence[Floa
             "logits": audit.logits,
             "bits": audit.bits,
             "contradictions": audit.contradictions,
+        }
+    if expected is not None:
+        report["expected"] = {
+            "file": expected.name,
+            "type": expected.kind,
+            "logits": expected.logits,
+            "agrees": expected.agrees,
+            "tolerance": str(expected.tolerance),
+            "largest_difference": _ends(expected.low, expected.high),
+            "position": expected.position,
+            "token": expected.token,
+            "saved": expected.saved,
+            "proved": None if expected.proved is None else list(ends(*expected.proved)),
         }
     report["floats"] = [_float_json(errors, certificate) for errors in floats]
     return json.dumps(report, ensure_ascii=False, indent=1) + "\n"

@@ -34,13 +34,17 @@ def application(
     memory: int = 2**30,
     model: str | None = None,
     token_seconds: float = 300,
+    text: str | None = None,
 ) -> Starlette:
-    """The ASGI application; it answers requests for `hosts` alone. Tokens of `model` are proved, in `token_seconds` each."""
+    """The ASGI application; it answers requests for `hosts` alone. Tokens of `model` are proved, in `token_seconds` each.
+
+    A `text` is the worksheet of the model, which is then not read from a file.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.pool = Pool(workers, seconds, memory)
-        app.state.certifier = None if model is None else Certifier(model, token_seconds)
+        app.state.certifier = None if model is None else Certifier(model, token_seconds, text)
         warming = asyncio.ensure_future(app.state.pool.run("examples", {}))  # so that the first visitor does not wait
         try:
             yield

@@ -21,7 +21,7 @@ from exactformer.certified.certificate import Claim, certificate_of
 from exactformer.certified.decimal_ends import proved_digits
 from exactformer.certified.memory import available, needed
 from exactformer.certified.model_hash import model_hash
-from exactformer.certified.question import question, texts
+from exactformer.certified.question import check_question, texts
 from exactformer.certified.storage import prepared
 from exactformer.checkpoints import CheckpointError
 from exactformer.model import ConfigError, InputError
@@ -30,7 +30,7 @@ from exactformer.render.certificates import as_json as certificate_text
 from exactformer.render.certificates import log2, verdict
 from exactformer.tokenizers import TokenizerError
 from exactformer.web.worker import as_json
-from exactformer.worksheets import WorksheetError, load
+from exactformer.worksheets import Input, WorksheetError, load, loads
 
 STATE, ANSWER = b"s", b"a"  # what a message begins with
 REFUSED = (InputError, ConfigError, WorksheetError, CheckpointError, TokenizerError)
@@ -40,12 +40,12 @@ _READING = 0.3  # of the preparation: the share of opening the model and taking 
 Tell = Callable[[dict[str, Any]], None]
 
 
-def serve(connection: Connection, source: str) -> None:
+def serve(connection: Connection, source: str, text: str | None) -> None:
     """First what becomes of the model, again and again, until it is ready or refused; then an answer to each question."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server says when it is over
     with contextlib.suppress(EOFError, OSError):  # nobody listens any more
         try:
-            prover = Prover(source, lambda state: connection.send_bytes(STATE + as_json(state)))
+            prover = Prover(source, lambda state: connection.send_bytes(STATE + as_json(state)), text)
         except (*REFUSED, ValueError, MemoryError, OSError) as error:
             line = " ".join(str(error).split()) or "the machine has too little memory for it"
             connection.send_bytes(STATE + as_json({"state": "failed", "line": line}))
@@ -71,9 +71,9 @@ def _answer(prover: Prover, name: str, arguments: dict[str, Any]) -> tuple[int, 
 class Prover:
     """A model that is prepared, and what was proved of it lately."""
 
-    def __init__(self, source: str, tell: Tell) -> None:
+    def __init__(self, source: str, tell: Tell, text: str | None = None) -> None:
         tell({"state": "loading", "share": 0})
-        self.source, self.worksheet = source, load(source)
+        self.source, self.worksheet = source, load(source) if text is None else loads(text, source)
         self.model, self.text = self.worksheet.model, texts(self.worksheet)
         tell({"state": "loading", "share": 0, **self._described()})
         self.worksheet.checked()
@@ -87,10 +87,9 @@ class Prover:
 
     def _described(self) -> dict[str, Any]:
         config, sheet = self.model.config, self.worksheet
-        words = sheet.tokenizer is not None or config.vocabulary[0] != "0"
         return {
             "name": sheet.title or self.source,
-            "text": words,  # else a prompt is the ids of its tokens
+            "text": sheet.takes_text,  # else a prompt is the ids of its tokens
             "tokenizer": sheet.tokenizer is not None,
             "vocabulary": len(config.vocabulary),
             "positions": config.length,
@@ -123,7 +122,8 @@ class Prover:
         return {"name": "certificate.json", "type": "application/json", "text": text}
 
     def _given(self, prompt: str | None, ids: str | None, tokens: int, cap: int) -> list[int]:
-        given = question(self.worksheet, self.source, prompt, ids, tokens)
+        given = Input(prompt, ids).of(self.worksheet)
+        check_question(self.model, self.source, given, tokens)
         wanted, left = needed(self.model, len(given), cap, tokens) - _taken(), available()
         if left is not None and wanted > left:
             raise InputError(f"{len(given):,} tokens need about {wanted / 1e9:.1f} GB more of memory; {left / 1e9:.1f} GB are free")

@@ -24,10 +24,10 @@ _GRACE = 2.0  # seconds in which a token that nobody waits for may still be fini
 
 
 class Certifier:
-    """Proves tokens of the model `source`; each may take `seconds`. Made and used in one event loop."""
+    """Proves tokens of the model `source`, or of the worksheet `text`; each may take `seconds`. Made and used in one event loop."""
 
-    def __init__(self, source: str, seconds: float) -> None:
-        self.source, self.seconds = source, seconds
+    def __init__(self, source: str, seconds: float, text: str | None = None) -> None:
+        self.source, self.seconds, self.text = source, seconds, text
         self.about: dict[str, Any] = {"name": Path(source).name} | _STARTING
         self._turn, self._settled = asyncio.Lock(), asyncio.Event()  # settled: ready, or failed for good
         self._waiting = 0
@@ -109,7 +109,7 @@ class Certifier:
     def _start(self) -> None:
         context = multiprocessing.get_context(start_method())
         self._connection, there = context.Pipe()
-        self._process = context.Process(target=serve, args=(there, self.source), daemon=True)  # type: ignore[attr-defined]
+        self._process = context.Process(target=serve, args=(there, self.source, self.text), daemon=True)  # type: ignore[attr-defined]
         self._process.start()
         there.close()
         self._doomed = False

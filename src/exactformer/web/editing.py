@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, get_args
 
-from exactformer.model import Config, ConfigError, Model, NormWeights, Weights
-from exactformer.model.changing import with_weights
+from exactformer.model import Config, ConfigError, Model, Weights
+from exactformer.model.changing import with_norm, with_weights
 from exactformer.model.config import Activation, Mask, Norm
 from exactformer.numbers import Exact, exact
-from exactformer.numbers.arrays import zeros
-from exactformer.numbers.field import ONE
 from exactformer.worksheets import Worksheet
 
 
@@ -59,23 +57,8 @@ def _mask(worksheet: Worksheet, value: str) -> Worksheet:
 
 
 def _norm(worksheet: Worksheet, value: str) -> Worksheet:
-    """Norms that were not there start with γ = 1, β = 0 and, where there was no ε, ε = 0."""
     norm: Any = _chosen("norm", value, get_args(Norm))
-    config, weights = worksheet.model.config, worksheet.model.weights
-    normed = norm != "none" or config.final_norm
-    epsilon = (exact(0) if config.epsilon is None else config.epsilon) if normed else None
-    ones = zeros(config.dim)
-    ones.fill(ONE)
-    plain = NormWeights(w=ones, b=zeros(config.dim))
-    blocks = tuple(
-        replace(
-            block,
-            ln1=None if norm == "none" else block.ln1 or plain,
-            ln2=None if norm == "none" or block.mlp is None else block.ln2 or plain,
-        )
-        for block in weights.blocks
-    )
-    return _rebuilt(worksheet, replace(config, norm=norm, epsilon=epsilon), replace(weights, blocks=blocks))
+    return replace(worksheet, model=with_norm(worksheet.model, norm))
 
 
 def _scale(worksheet: Worksheet, value: str) -> Worksheet:

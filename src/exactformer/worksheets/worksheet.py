@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +18,7 @@ from exactformer.model import InputError, Model
 from exactformer.model.config import Mask
 from exactformer.proofs.rules import Lookup
 from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2, load_tokenizer
+from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
 from exactformer.worksheets.cost import check_pass
@@ -43,30 +44,56 @@ class Worksheet:
     tokenizer: Tokenizer | None = None  # what turns a prompt into tokens
     notes: tuple[tuple[str, str], ...] = ()  # what is said of steps: the end of a step's name, and a sentence
     checked: Callable[[], None] = lambda: None  # refuses weights that are no numbers; asked before they are computed with
+    words: bool = True  # without a tokenizer, is a prompt cut at its blanks? Not where tokens have ids and no names
 
     def __repr__(self) -> str:
         return f"<worksheet {self.title!r}: {' '.join(self.tokens)!r}>"
 
     def trace(
         self,
-        tokens: str | tuple[str, ...] | None = None,
+        tokens: str | Sequence[str] | Sequence[int] | None = None,
         arithmetic: str = "exact",
         stop_at_named: bool = False,
         progress: Callable[[str], None] = lambda step: None,
         prompt: str | None = None,
     ) -> Trace:
-        """Run the pass on tokens, on a prompt that the tokenizer cuts up, or on the worksheet's own input."""
-        pieces = () if prompt is None else self.pieces(prompt)
-        given = tuple(piece.name for piece in pieces) or (self.tokens if tokens is None else tokens)
-        if prompt is None and tokens is None and not self.tokens:
-            raise InputError(f"{self.title}: has no input of its own: give tokens or a prompt (--tokens, --prompt)")
-        if prompt is None and tokens is None and self.tokenizer is not None:
-            pieces = tuple(map(self.tokenizer.piece, self.model.ids(self.tokens)))
-        self.fits(arithmetic, len(given.split() if isinstance(given, str) else given))
-        trace = replace(run(self.model, given, arithmetic, self.title, stop_at_named, progress), pieces=pieces)
+        """Run the pass on tokens (by name, or by id), on a prompt that the tokenizer cuts up, or on the worksheet's own input.
+
+        >>> sheet = load("capstone")
+        >>> [sheet.trace(tokens).token(1) for tokens in ("a b", ["a", "b"], [0, 1], None)]
+        ['a', 'a', 'a', 'a']
+        """
+        names = self._names(tokens, prompt)
+        self.fits(arithmetic, len(names))
+        trace = run(self.model, names, arithmetic, self.title, stop_at_named, progress)
+        if self.tokenizer is not None:
+            ids, known = self.model.ids(names), len(self.tokenizer.vocabulary)
+            trace = replace(trace, pieces=tuple(self.tokenizer.piece(i) for i in ids) if max(ids) < known else ())
         if self.notes:
             trace = replace(trace, steps=tuple(_noted(step, self.notes) for step in trace.steps))
         return trace if self.circuit is None else told(trace, self.circuit)
+
+    def _names(self, tokens: str | Sequence[str] | Sequence[int] | None, prompt: str | None) -> tuple[str, ...]:
+        if prompt is not None:
+            return tuple(piece.name for piece in self.pieces(prompt))
+        if tokens is None:
+            return self.own_tokens
+        vocabulary = self.model.config.vocabulary
+        given = tokens.split() if isinstance(tokens, str) else tokens
+        return tuple(token if isinstance(token, str) else vocabulary[checked_id(token, len(vocabulary))] for token in given)
+
+    @property
+    def own_tokens(self) -> tuple[str, ...]:
+        """The input that the worksheet itself has; a model in a folder has none."""
+        if not self.tokens:
+            ways = "--prompt, --ids or --tokens" if self.takes_text else "--ids, as it has no tokenizer"
+            raise InputError(f"{self.title or 'the worksheet'}: has no input of its own: give {ways}")
+        return self.tokens
+
+    @property
+    def takes_text(self) -> bool:
+        """Is there something that cuts a prompt into tokens?"""
+        return self.tokenizer is not None or self.words
 
     def fits(self, arithmetic: str, length: int) -> None:
         """Refuse weights that are no numbers, and a pass over `length` tokens that would not end."""
@@ -76,6 +103,8 @@ class Worksheet:
 
     def pieces(self, prompt: str) -> tuple[Piece, ...]:
         """A prompt cut into tokens."""
+        if not self.takes_text:
+            raise InputError(f"--prompt: {self.title} has no tokenizer, which would cut a text into tokens: give --ids")
         tokenizer = self.tokenizer or WordTokenizer(self.model.config.vocabulary)
         pieces = tuple(tokenizer.pieces(prompt))
         if not pieces:
@@ -131,7 +160,7 @@ def _checkpoint(name: str) -> Worksheet:
     if tokenizer is None and len(checkpoint.model.config.vocabulary) == GPT2_TOKENS:  # its own, where the folder has none
         tokenizer = gpt2()
         checkpoint = open_checkpoint(name, tokenizer.vocabulary)
-    return Worksheet(checkpoint.model, (), checkpoint.name, "", tokenizer=tokenizer, checked=checkpoint.check_finite)
+    return Worksheet(checkpoint.model, (), checkpoint.name, "", tokenizer=tokenizer, words=False, checked=checkpoint.check_finite)
 
 
 def example_text(name: str) -> str:
@@ -228,7 +257,12 @@ def _read(path: Path) -> str:
         raise WorksheetError(f"{path}: cannot be read: {error.strerror}") from None
     if size > LARGEST or len(content) > LARGEST:
         raise WorksheetError(f"{path}: has {max(size, len(content)):,} bytes; a worksheet may have {LARGEST:,}")
+    return decoded(content, str(path))
+
+
+def decoded(content: bytes, name: str) -> str:
+    """The text of a file, or of what stands in for one."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise WorksheetError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+        raise WorksheetError(f"{name}: is not UTF-8 text (byte {error.start})") from None

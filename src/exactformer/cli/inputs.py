@@ -1,0 +1,102 @@
+"""One way to say what a command reads: a source, and an input for it as a text, as ids or as names."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exactformer.cli.common import number, refuse
+
+if TYPE_CHECKING:
+    from exactformer.worksheets import Input, Worksheet
+
+STDIN = "-"
+Command = Callable[..., Any]
+
+
+def source_argument(default: str | None = None, required: bool = True) -> Callable[[Command], Command]:
+    """What every command on a model reads first."""
+    metavar = "EXAMPLE|WORKSHEET|MODEL_DIR|-"
+    if default is None and required:
+        return click.argument("source", metavar=metavar)
+    return click.argument("source", metavar=f"[{metavar}]", default=default, required=False)
+
+
+def input_options(function: Command) -> Command:
+    """--prompt, --ids and --tokens, for every command that takes an input: it is called with what they say as `asked`."""
+
+    @functools.wraps(function)
+    def command(*args: Any, prompt: str | None, ids: str | None, tokens: str | None, **options: Any) -> Any:
+        from exactformer.worksheets import Input
+
+        given = Input(prompt, ids, tokens)
+        if prompt == STDIN:
+            refuse(options["source"] == STDIN, "--prompt -: standard input is the worksheet already")
+            given = Input(standard_input().removesuffix("\n"))
+        return function(*args, asked=given, **options)
+
+    for option in (
+        click.option(
+            "--tokens", metavar="NAMES", help='The input as names in the vocabulary: "a b". Default: that of the worksheet.'
+        ),
+        click.option("--ids", metavar="NUMBERS", help="The input as ids of tokens: 0,1,2."),
+        click.option("--prompt", metavar="TEXT", help="The input as text, for the model's tokenizer; - reads standard input."),
+    ):
+        command = option(command)
+    return command
+
+
+def ids_of(given: Input, worksheet: Worksheet) -> list[int]:
+    """The ids that an input is. Numbers in a prompt for a model without a tokenizer are an old spelling of ids."""
+    from exactformer.worksheets import Input
+
+    words = (given.prompt or "").split()
+    if words and not worksheet.takes_text and all(word.isascii() and word.isdigit() for word in words):
+        old = f"--prompt: {worksheet.title} has no tokenizer, so the numbers are taken for ids"
+        click.echo(f"exactformer: {old}; the next version refuses this: give --ids", err=True)
+        given = Input(ids=" ".join(words))
+    return given.of(worksheet)
+
+
+def standard_input() -> str:
+    """All of it, as text, up to the size of a worksheet."""
+    from exactformer.worksheets.worksheet import LARGEST, decoded
+
+    refuse(sys.stdin is None, "standard input: is closed")
+    content = sys.stdin.buffer.read(LARGEST + 1)
+    refuse(len(content) > LARGEST, f"standard input: has more than {LARGEST:,} bytes")
+    return decoded(content, "standard input")
+
+
+def loaded(source: str) -> Worksheet:
+    """The worksheet of a source; that on standard input can be asked for once."""
+    from exactformer.worksheets import load, loads
+
+    return loads(standard_input(), "standard input") if source == STDIN else load(source)
+
+
+def opened(
+    source: str, changes: tuple[str, ...] = (), hard: bool = False, mask: Any = None, strength: str | None = None,
+    length: int | None = None,
+) -> Worksheet:  # fmt: skip
+    """The worksheet of a source, with the changes that options ask for."""
+    return changed(loaded(source), changes, hard, mask, strength, length)
+
+
+def changed(
+    worksheet: Worksheet, changes: tuple[str, ...] = (), hard: bool = False, mask: Any = None, strength: str | None = None,
+    length: int | None = None,
+) -> Worksheet:  # fmt: skip
+    """A worksheet with the changes that options ask for."""
+    from exactformer.model.changing import with_weights
+    from exactformer.numbers import exact
+
+    if hard or mask is not None or strength is not None or length is not None:
+        strong = None if strength is None else number("--strength", strength, exact)
+        worksheet = worksheet.changed(strength=strong, length=length, mask=mask, hard=hard)
+    return replace(worksheet, model=with_weights(worksheet.model, changes)) if changes else worksheet
