@@ -52,6 +52,11 @@ def test_indented_commands_work(tmp_path: Path) -> None:
         assert run(command, tmp_path).returncode == (1 if "test $? -eq 1" in otherwise else 0), line
 
 
+def test_the_count_of_certify_has_one_spelling() -> None:
+    for name, text in TEXTS.items():
+        assert not re.findall(r"^ *exactformer certify .*--tokens \d+", text, re.MULTILINE), name
+
+
 def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(((?!http)[^)#]+)\)", TEXTS[page.name]):
