@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -143,3 +144,13 @@ def test_numbers_in_a_prompt_are_an_old_spelling_of_ids(folder: str) -> None:
 def test_numbers_of_options_have_the_digits_0_to_9(number: str) -> None:
     assert refused("generate", "capstone", "--max", number).startswith("--max: ")
     assert len(refused("trace", "--digits", number)) < 100
+
+
+def test_an_input_that_is_too_long_for_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr("exactformer.certified.memory.available", lambda: 2**30)
+    for arithmetic, needed in (("float64", "115.2"), ("arb", "1,440.0")):
+        ids = ",".join("01" * 30_000)
+        line = refused("trace", str(tmp_path / "mine.toml"), "--ids", ids, "--arithmetic", arithmetic)
+        assert line.endswith(f": attention over 60,000 tokens takes about {needed} GB of memory; 1.1 GB are free")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -207,3 +208,21 @@ def test_a_model_that_cannot_be_prepared_says_why(tmp_path: Path) -> None:
         line = f"{tmp_path / 'nan'}: blocks.1.mlp.b_in: has an entry that is infinite or not a number"
         assert (answer.status_code, answer.json()) == (503, {"error": line})
         assert (about(server)["state"], about(server)["line"]) == ("failed", line)
+
+
+def test_the_worksheet_of_the_readme_is_served(tmp_path: Path) -> None:
+    """It has no table of positions. From a file, or from the text that standard input gave, also to a second process."""
+    readme = Path(__file__).parent.parent.parent / "README.md"
+    (text,) = re.findall(r"```toml\n(.*?)```", readme.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    with Serving(workers=2, model=str(tmp_path / "mine.toml")) as server:
+        found = ask(server, "certify", tokens=2, number=2)
+        assert (found.status_code, about(server)["positions"]) == (200, None)
+    with Serving(workers=2, model="standard input", text=text) as server:
+        assert ask(server, "certify", tokens=2, number=2).json() == found.json()
+        first = server.app.state.certifier._process
+        first.kill()
+        first.join()
+        answers = (ask(server, "certify", tokens=2, number=2) for _ in range(10))
+        answer = next(answer for answer in answers if answer.status_code not in (503, 507))  # the end of the first was heard of
+        assert answer.json() == found.json()

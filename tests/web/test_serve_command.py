@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from exactformer import cli
 from exactformer.cli.serve import _shown, command
+from exactformer.worksheets import example_text
 
 RUN = [sys.executable, "-c", "from exactformer.cli.serve import command; command()"]
 
@@ -98,3 +99,12 @@ def test_a_model_is_proved_by_the_command(folder: Path) -> None:
         assert process.wait(15) is not None
     finally:
         process.kill()
+
+
+def test_a_worksheet_on_standard_input_is_looked_at_before_it_listens() -> None:
+    for text, problem in (
+        ("[[", "standard input: is not TOML"),
+        (example_text("length4"), "standard input: the model has no logits"),
+    ):
+        done = CliRunner().invoke(command, ["-", "--no-open", "--port", "0"], input=text, standalone_mode=False)
+        assert str(done.exception).startswith(problem)

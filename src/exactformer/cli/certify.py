@@ -100,7 +100,7 @@ def command(
     worksheet = opened(source)
     ids = ids_of(asked, worksheet)
     title = worksheet.title or source
-    check_question(worksheet.model, title, ids, most)
+    check_question(worksheet.model, source, ids, most)
     saved = None if expect is None else read_logits(expect, len(ids), len(worksheet.model.config.vocabulary))
     run = _Run(worksheet, title, ids, most, top, cap, digits, kinds, audit, saved, allowed, form, output)
     run.follow()

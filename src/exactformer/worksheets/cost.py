@@ -16,6 +16,8 @@ from exactformer.trace import Step
 
 MOST_WEIGHTS = 4_000_000  # as objects: about 130 bytes each
 MOST_MULTIPLICATIONS = 100_000_000  # of an exact pass: about 2 µs and 40 bytes each, minutes and gigabytes together
+_FLOAT, _OBJECT = 8, 100  # bytes of a number
+_LITTLE = 2**28  # bytes that every machine has
 MOST_PARTS = 20_000  # of formulas that are proved equal: longer ones were found to end undecided, after minutes
 
 
@@ -64,6 +66,21 @@ def check_pass(model: Model, name: str, arithmetic: str, length: int) -> None:
         raise InputError(
             f"{name}: an exact pass over {length:,} tokens takes {needed:,} multiplications; up to {MOST_MULTIPLICATIONS:,} "
             "are done: give fewer tokens, or --arithmetic arb or certified, which prove tokens with balls"
+        )
+
+
+def check_patterns(config: Config, name: str, arithmetic: str, length: int) -> None:
+    """Refuse an input so long that the attention patterns of its steps, which a trace keeps, take more memory than is free."""
+    entry = _FLOAT if arithmetic.startswith("float") else _OBJECT
+    needed = 4 * config.blocks * config.heads * length**2 * entry  # products, scores, the mask, the softmax
+    if needed < _LITTLE:
+        return
+    from exactformer.certified.memory import available
+
+    free = available()
+    if free is not None and needed > free:
+        raise InputError(
+            f"{name}: attention over {length:,} tokens takes about {needed / 1e9:,.1f} GB of memory; {free / 1e9:,.1f} GB are free"
         )
 
 

@@ -21,7 +21,7 @@ from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2, load_t
 from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
-from exactformer.worksheets.cost import check_pass
+from exactformer.worksheets.cost import check_pass, check_patterns
 from exactformer.worksheets.reader import Decimal, Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
@@ -99,6 +99,7 @@ class Worksheet:
         """Refuse weights that are no numbers, and a pass over `length` tokens that would not end."""
         if not arithmetic.startswith("float"):
             check_pass(self.model, self.title, arithmetic, length)
+        check_patterns(self.model.config, self.title, arithmetic, length)
         self.checked()
 
     def pieces(self, prompt: str) -> tuple[Piece, ...]:
