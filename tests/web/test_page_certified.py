@@ -18,6 +18,7 @@ from exactformer.certified import generate
 from exactformer.checkpoints import open_checkpoint
 from exactformer.cli.certify import command as certify_command
 from web.models import ATTACK, broken_folder, gpt2_folder, hostile_worksheet
+from web.overflow import enlarge, overflowing, unreached
 from web.serving import Serving
 
 WORDS = "hello my name is"
@@ -183,6 +184,14 @@ def test_decimals_are_shown_in_full_and_it_is_said_where_they_fall_short(page: P
     asked(page, proving, "3 4 5", "&tokens=1&digits=80&cap=6")
     expect(page.locator(".claim.proved summary .short")).to_have_text("its logits are not known to 80 decimals with 6 limbs")
     no_violation(page)
+
+
+def test_what_overflows_has_a_name_and_is_reached_by_tab(page: Page, proving: Serving) -> None:
+    page.set_viewport_size({"width": 360, "height": 900})
+    asked(page, proving, "3 4 5", "&tokens=8")
+    enlarge(page)
+    assert unreached(page) == []
+    assert overflowing(page) == {"continued", "scroll"}
 
 
 def test_numbers_have_help(page: Page, proving: Serving) -> None:

@@ -1,6 +1,6 @@
 // Break it: the pass as it is and the pass with mistakes made on purpose, side by side.
 
-import { button, h, problem } from "./dom.js";
+import { button, h, problem, scrolling } from "./dom.js";
 import { Book, short } from "./book.js";
 import { go, writeNumber } from "./route.js";
 import { Matrix } from "./table.js";
@@ -84,19 +84,21 @@ async function compared(book, chosen, route) {
     h(
       "div",
       { class: "compare" },
-      h(
-        "nav",
-        { class: "verdicts", "aria-label": "Steps compared" },
-        h("p", { class: "note" }, legend(sides.flatMap((side) => side.steps.map(wordOf)))),
-        sides.map((side, n) => [
-          h("h2", {}, n ? "The gradient" : "The pass"),
-          h("p", { class: "first" }, side.first ? ["first to differ: ", h("code", {}, side.first)] : "no step differs"),
-          h(
-            "ol",
-            {},
-            side.steps.map((each) => h("li", {}, verdict(each, each.name === step, route))),
-          ),
-        ]),
+      scrolling(
+        h(
+          "nav",
+          { class: "verdicts", "aria-label": "Steps compared" },
+          h("p", { class: "note" }, legend(sides.flatMap((side) => side.steps.map(wordOf)))),
+          sides.map((side, n) => [
+            h("h2", {}, n ? "The gradient" : "The pass"),
+            h("p", { class: "first" }, side.first ? ["first to differ: ", h("code", {}, side.first)] : "no step differs"),
+            h(
+              "ol",
+              {},
+              side.steps.map((each) => h("li", {}, verdict(each, each.name === step, route))),
+            ),
+          ]),
+        ),
       ),
       await pair(book, wrong, step, { ...route, break: chosen }),
     ),

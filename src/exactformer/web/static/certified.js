@@ -1,6 +1,6 @@
 // Certified: a prompt, and the tokens that are proved to follow it, one after the other.
 
-import { announce, button, h, problem, save } from "./dom.js";
+import { announce, button, h, problem, save, scrolling } from "./dom.js";
 import { claimItem, spoken, tokenBox } from "./claim.js";
 import { go } from "./route.js";
 
@@ -174,7 +174,7 @@ export class Certified {
     this.stop();
     const run = (this.run = { question: this.question, claims: [] });
     const kind = this.model.tokenizer ? "continued" : "continued words";
-    const text = h("div", { class: kind, tabindex: 0, role: "region", "aria-label": "The text with what follows" });
+    const text = scrolling(h("div", { class: kind }), "The text with what follows");
     const list = h("ol", { class: "claims" });
     const end = h("div", { class: "end" });
     this.result.replaceChildren(text, list, end);

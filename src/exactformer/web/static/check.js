@@ -1,6 +1,6 @@
 // Check: the printed numbers of a worksheet or of a lesson, with the verdicts in place.
 
-import { button, h, problem, save } from "./dom.js";
+import { button, h, problem, save, scrolling } from "./dom.js";
 
 const MARKS = { right: "✓", truncated: "⊣", "last digit off": "≈", wrong: "✗", undecided: "?" };
 
@@ -85,11 +85,7 @@ function report(found, text, name) {
         )
       : null,
     found.fixed ? button("Download it put right", () => save(name, "text/plain", found.fixed)) : null,
-    h(
-      "pre",
-      { class: "marked", tabindex: 0, role: "region", "aria-label": "The text with its verdicts" },
-      marked(text, found.findings),
-    ),
+    scrolling(h("pre", { class: "marked" }, marked(text, found.findings)), "The text with its verdicts"),
     problems.length
       ? h(
           "ul",

@@ -1,6 +1,6 @@
 // One proved token: its lead, the largest logits, and what the proof took.
 
-import { h } from "./dom.js";
+import { h, scrolling } from "./dom.js";
 import { beyond, layerTable, radiusPlot } from "./radius.js";
 
 /** A token as a box, in which a space is seen. */
@@ -63,36 +63,39 @@ function logits({ number, top }) {
     "div",
     { class: "logits" },
     h("h2", {}, "Largest logits"),
-    h(
-      "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": `Largest logits of token ${number}` },
+    scrolling(
       h(
-        "table",
-        { class: "figures" },
-        h("caption", { class: "visually-hidden" }, "The largest logits, with proved digits"),
+        "div",
+        { class: "scroll" },
         h(
-          "thead",
-          {},
+          "table",
+          { class: "figures" },
+          h("caption", { class: "visually-hidden" }, "The largest logits, with proved digits"),
           h(
-            "tr",
+            "thead",
             {},
-            ["token", "id", "proved digits"].map((name) => h("th", { scope: "col" }, name)),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          top.map(({ token, digits, low, high }) =>
             h(
               "tr",
               {},
-              h("th", { scope: "row" }, tokenBox(token)),
-              h("td", {}, String(token.id)),
-              h("td", { class: digits.startsWith("between") ? "wide" : undefined, title: `between ${low} and ${high}` }, digits),
+              ["token", "id", "proved digits"].map((name) => h("th", { scope: "col" }, name)),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            top.map(({ token, digits, low, high }) =>
+              h(
+                "tr",
+                {},
+                h("th", { scope: "row" }, tokenBox(token)),
+                h("td", {}, String(token.id)),
+                h("td", { class: digits.startsWith("between") ? "wide" : undefined, title: `between ${low} and ${high}` }, digits),
+              ),
             ),
           ),
         ),
       ),
+      `Largest logits of token ${number}`,
     ),
   );
 }

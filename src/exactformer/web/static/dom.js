@@ -40,6 +40,32 @@ export function select(label, options, value, onchange, attributes = {}) {
   return h("label", { class: "field" }, h("span", {}, label), chosen);
 }
 
+// keys that go from step to step elsewhere
+const SCROLLED_BY = { ArrowLeft: "Width", ArrowRight: "Width", Home: "Height", End: "Height" };
+
+/**
+ * A box that scrolls what does not fit into it, which depends on the visitor's fonts. While something does not fit, Tab reaches the
+ * box, it has a name (its own label, or the one given here), and the keys that scroll it do nothing else.
+ */
+export function scrolling(box, label) {
+  const over = (side) => box[`scroll${side}`] > box[`client${side}`];
+  const attributes = { tabindex: 0, ...(label && { role: "group", "aria-label": label }) };
+  const sizes = new ResizeObserver(() => {
+    const set = over("Width") || over("Height");
+    for (const [name, value] of Object.entries(attributes)) set ? box.setAttribute(name, value) : box.removeAttribute(name);
+  });
+  const watch = () => {
+    sizes.disconnect();
+    for (const each of [box, ...box.children]) sizes.observe(each);
+  };
+  new MutationObserver(watch).observe(box, { childList: true });
+  watch();
+  box.addEventListener("keydown", (event) => {
+    if (event.target === box && event.key in SCROLLED_BY && over(SCROLLED_BY[event.key])) event.stopPropagation();
+  });
+  return box;
+}
+
 /** Say something to those who listen instead of looking. */
 export function announce(text) {
   const live = document.getElementById("live");

@@ -1,6 +1,6 @@
 // One number, opened: its closed form, its proved digits, how it was computed, where it came from and what it feeds.
 
-import { button, h, problem } from "./dom.js";
+import { button, h, problem, scrolling } from "./dom.js";
 import { short } from "./book.js";
 import { feeds, origins } from "./links.js";
 import { math } from "./math.js";
@@ -70,11 +70,11 @@ export function title(book, step, index) {
 }
 
 function forms(found) {
-  const lines = [h("div", { class: "form" }, math(found.simplified, true))];
+  const lines = [scrolling(h("div", { class: "form" }, math(found.simplified, true)), "Closed form")];
   if (found.written && found.written !== found.simplified) {
     lines.push(
       h("p", { class: "eyebrow" }, "as it was computed"),
-      h("div", { class: "form written" }, math(found.written, true)),
+      scrolling(h("div", { class: "form written" }, math(found.written, true)), "The form as it was computed"),
     );
   }
   if (found.where.length) {
@@ -131,11 +131,12 @@ function computed(book, step, index, parts, value) {
   const spelt = spelled(book, step, index, parts, value);
   const lines = [
     h("p", { class: "eyebrow" }, "how it is computed"),
-    h("div", { class: "form rule" }, math(`${short(step.name)} = ${step.formula}`)),
+    scrolling(h("div", { class: "form rule" }, math(`${short(step.name)} = ${step.formula}`)), "Rule"),
   ];
   if (spelt?.text) {
     const ending = spelt.result === null ? "" : ` ${spelt.relation} ${spelt.result}`;
-    lines.push(h("div", { class: "form spelt" }, math(spelt.text + (spelt.text === spelt.result ? "" : ending))));
+    const text = spelt.text + (spelt.text === spelt.result ? "" : ending);
+    lines.push(scrolling(h("div", { class: "form spelt" }, math(text)), "The rule with its numbers"));
   }
   if (spelt?.note) lines.push(h("p", { class: "note" }, spelt.note));
   return h("div", { class: "computed" }, lines);

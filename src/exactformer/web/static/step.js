@@ -1,6 +1,6 @@
 // One step: its formula, the matrices that it reads, and the one that it computes.
 
-import { button, h } from "./dom.js";
+import { button, h, scrolling } from "./dom.js";
 import { short } from "./book.js";
 import { origins, within } from "./links.js";
 import { math } from "./math.js";
@@ -28,7 +28,7 @@ export class StepView {
         {},
         h("p", { class: "eyebrow" }, where(step)),
         h("h2", { id: "step-title" }, sentence(step)),
-        h("div", { class: "formula" }, math(`${short(step.name)} = ${step.formula}`)),
+        scrolling(h("div", { class: "formula" }, math(`${short(step.name)} = ${step.formula}`)), "Formula of the step"),
       ),
       heads(
         step,

@@ -1,6 +1,6 @@
 // A matrix as a real table: rows and columns with their labels, drawn as needed where there are many.
 
-import { button, h } from "./dom.js";
+import { button, h, scrolling } from "./dom.js";
 import { kind, nearly, shown, spoken } from "./values.js";
 
 const DRAWN = 48; // rows that are drawn without windowing, and columns that are drawn at once
@@ -32,11 +32,7 @@ export class Matrix {
       this.head,
       this.body,
     );
-    this.scroller = h(
-      "div",
-      { class: `scroll${this.windowed ? " windowed" : ""}`, tabindex: 0, role: "region", "aria-label": options.label },
-      this.table,
-    );
+    this.scroller = scrolling(h("div", { class: `scroll${this.windowed ? " windowed" : ""}` }, this.table), options.label);
     this.element = h("div", { class: "matrix-box" }, this.scroller, this.columns > DRAWN ? this.pager() : null);
     this.table.addEventListener("click", (event) => this.clicked(event));
     this.table.addEventListener("keydown", (event) => this.moved(event));

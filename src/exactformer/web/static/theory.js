@@ -1,6 +1,6 @@
 // Circuits of heads as exact matrices, and theorems over all inputs.
 
-import { button, h, problem } from "./dom.js";
+import { button, h, problem, scrolling } from "./dom.js";
 import { Book } from "./book.js";
 import { Matrix } from "./table.js";
 
@@ -111,36 +111,39 @@ function report(found) {
         : "",
       `, in ${found.seconds.toFixed(1)} s.`,
     ),
-    h(
-      "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Kinds of sequences" },
+    scrolling(
       h(
-        "table",
-        { class: "kinds" },
+        "div",
+        { class: "scroll" },
         h(
-          "thead",
-          {},
+          "table",
+          { class: "kinds" },
           h(
-            "tr",
+            "thead",
             {},
-            ["", "sequences", "least lead, proved", "at"].map((name) => h("th", { scope: "col" }, name)),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          rows.map(([name, kind]) =>
             h(
               "tr",
               {},
-              h("th", { scope: "row" }, name),
-              h("td", {}, kind.sequences.toLocaleString("en")),
-              h("td", {}, kind.least_lead ?? "–"),
-              h("td", {}, h("code", {}, kind.at.join(" "))),
+              ["", "sequences", "least lead, proved", "at"].map((name) => h("th", { scope: "col" }, name)),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            rows.map(([name, kind]) =>
+              h(
+                "tr",
+                {},
+                h("th", { scope: "row" }, name),
+                h("td", {}, kind.sequences.toLocaleString("en")),
+                h("td", {}, kind.least_lead ?? "–"),
+                h("td", {}, h("code", {}, kind.at.join(" "))),
+              ),
             ),
           ),
         ),
       ),
+      "Kinds of sequences",
     ),
     found.failures.length
       ? h(

@@ -1,6 +1,6 @@
 // The walk through a pass, step by step: the picture, the step, the number that is open, and the controls.
 
-import { announce, button, h, problem } from "./dom.js";
+import { announce, button, h, problem, scrolling } from "./dom.js";
 import { diagram } from "./diagram.js";
 import { numberPanel } from "./number.js";
 import { address, go, readNumber, writeNumber } from "./route.js";
@@ -17,9 +17,9 @@ export class Walk {
     Object.assign(this, { book, steps, backward, edit });
     this.stages = stages(book.forward);
     this.trail = []; // numbers that were open before this one
-    this.picture = h("div", { class: "picture" });
+    this.picture = scrolling(h("div", { class: "picture" }), "The pipeline");
     this.stage = h("div", { class: "stage-box" });
-    this.panel = h("aside", { class: "panel", "aria-label": "The open number" });
+    this.panel = scrolling(h("aside", { class: "panel", "aria-label": "The open number" }));
     this.controls();
     this.element = h(
       "div",
