@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from certify_tools import PROGRAM, run, write_model
 
+from children import PATIENCE, interruptible
 from exactformer.certified import OutOfRangeError
 from exactformer.certified.certificate import Certificate
 from exactformer.checkpoints import open_checkpoint
@@ -232,7 +233,7 @@ def test_an_interruption_keeps_what_was_proved(form: str, tmp_path: Path) -> Non
     output = tmp_path / "c.json"
     options += ["-o", str(output)] if form == "json" else []
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
+    with interruptible(
         [sys.executable, "-c", PROGRAM, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -248,7 +249,7 @@ def test_an_interruption_keeps_what_was_proved(form: str, tmp_path: Path) -> Non
         while form == "json" and b"last token" not in running.stderr.readline():
             assert running.poll() is None
         running.send_signal(signal.SIGINT)
-        rest, problem = running.communicate(timeout=60)
+        rest, problem = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130, problem
     told = re.search(r"exactformer: interrupted: the ([\d,]+) tokens (?:told of|in \S+) are proved\n", problem.decode())
     assert told, problem

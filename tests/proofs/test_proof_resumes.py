@@ -16,20 +16,22 @@ from typing import Any
 
 import pytest
 
+from children import PATIENCE, interruptible
+
 EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
 COMMAND = ["prove", "induction", "--length", "6", "--hard", "--workers", "2"]
 CASES = 261
 
 
 def start(cache: Path, *options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return interruptible(
         [*EXACTFORMER, *COMMAND, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env={**os.environ, "XDG_CACHE_HOME": str(cache)},
     )  # fmt: skip
 
 
 def until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         assert process.poll() is None, "finished before it could be stopped"
@@ -53,7 +55,7 @@ def settled(report: str) -> dict[str, Any]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The report of a run that nothing disturbed."""
     with start(tmp_path_factory.mktemp("cache"), "--format", "json") as process:
-        report, _ = process.communicate(timeout=60)
+        report, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     return report
 
@@ -71,7 +73,7 @@ def test_killed_in_the_middle_and_resumed(tmp_path: Path, undisturbed: str) -> N
     assert len(set(kept)) == len(kept)
 
     with start(tmp_path, "--journal", str(journal), "--format", "json") as process:
-        report, errors = process.communicate(timeout=60)
+        report, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert errors.startswith(f"exactformer: resuming: {len(kept)} of {CASES} cases are in {journal}\n")
     assert settled(report) == settled(undisturbed)
@@ -79,7 +81,7 @@ def test_killed_in_the_middle_and_resumed(tmp_path: Path, undisturbed: str) -> N
     assert sorted(finished(journal)) == list(range(CASES)), "cases were lost, or computed again"
 
     with start(tmp_path, "--journal", str(journal)) as process:  # all is done: the report at once, from the journal
-        text, _ = process.communicate(timeout=60)
+        text, _ = process.communicate(timeout=PATIENCE)
     assert f"; {CASES} of them by an earlier run" in text
     assert sorted(finished(journal)) == list(range(CASES))
     assert not (tmp_path / "exactformer").exists() or not list((tmp_path / "exactformer" / "proofs").iterdir())
@@ -90,7 +92,7 @@ def test_interrupted_and_resumed_from_the_cache(tmp_path: Path, undisturbed: str
     with start(tmp_path) as process:
         until(lambda: any(len(finished(journal)) >= 40 for journal in folder.glob("*.journal")), process)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     last = errors.splitlines()[-1]
     match = re.fullmatch(r"exactformer: interrupted after ([\d,]+) of 261 cases; the same command goes on from there", last)
@@ -101,7 +103,7 @@ def test_interrupted_and_resumed_from_the_cache(tmp_path: Path, undisturbed: str
     assert 40 <= int(match[1]) <= kept < CASES
 
     with start(tmp_path, "-o", str(tmp_path / "report")) as process:
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert f"; {kept} of them by an earlier run" in (tmp_path / "report").read_text()
     assert list(folder.iterdir()) == [], "the journal is not needed any more"
@@ -111,13 +113,13 @@ def test_interrupted_and_resumed_from_the_cache(tmp_path: Path, undisturbed: str
 def test_a_search_for_the_smallest_strength_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     command = [*EXACTFORMER, "prove", "induction", "--length", "4", "--strength", "search", "--workers", "1"]
     folder, environment = tmp_path / "exactformer" / "proofs", {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    undisturbed = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment).stdout
+    undisturbed = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True, env=environment).stdout
     assert list(folder.iterdir()) == []
 
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with interruptible(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
         until(lambda: any(len(finished(journal)) >= 3 for journal in folder.glob("*.journal.4.1")), process)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert errors.splitlines()[-1] == "exactformer: interrupted at length 4, strength 1; the same command goes on from there"
     before = {journal: journal.read_bytes() for journal in folder.iterdir()}
@@ -125,13 +127,13 @@ def test_a_search_for_the_smallest_strength_goes_on_where_it_was_interrupted(tmp
 
     kept = tmp_path / "kept"
     shutil.copytree(folder, kept)
-    again = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment)
+    again = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True, env=environment)
     assert again.stdout == undisturbed
     assert list(folder.iterdir()) == []
 
     # The same with journals that stay: what was finished is not touched, and nothing is computed twice.
     (name,) = {journal.name.removesuffix("".join(journal.suffixes[-2:])) for journal in before}
-    subprocess.run([*command, "--journal", str(kept / name)], capture_output=True, timeout=120, check=True)
+    subprocess.run([*command, "--journal", str(kept / name)], capture_output=True, timeout=PATIENCE, check=True)
     for journal, text in before.items():
         assert (kept / journal.name).read_bytes().startswith(text)
     (last,) = kept.glob("*.4.1")
@@ -141,10 +143,10 @@ def test_a_search_for_the_smallest_strength_goes_on_where_it_was_interrupted(tmp
 def test_a_journal_of_another_theorem_is_refused(tmp_path: Path) -> None:
     journal = tmp_path / "proof.journal"
     small = [*EXACTFORMER, "prove", "induction", "--length", "2", "--workers", "1", "--journal", str(journal)]
-    assert subprocess.run(small, capture_output=True, timeout=60, check=False).returncode == 0
+    assert subprocess.run(small, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
     before = journal.read_bytes()
     for other in (["--hard"], ["--strength", "99"], ["--arithmetic", "arb"]):
-        done = subprocess.run([*small, *other], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([*small, *other], capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 2, other
         assert done.stderr.startswith(f"exactformer: {journal}: is the journal of another proof: 3 cases, fingerprint")
         assert done.stderr.count("\n") == 1

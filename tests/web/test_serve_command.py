@@ -14,6 +14,7 @@ import pytest
 from click import ClickException
 from click.testing import CliRunner
 
+from children import PATIENCE, interruptible
 from exactformer import cli
 from exactformer.cli.serve import _shown, command
 from exactformer.worksheets import example_text
@@ -22,7 +23,7 @@ RUN = [sys.executable, "-c", "from exactformer.cli.serve import command; command
 
 
 def test_it_serves_on_loopback_and_ends_when_told() -> None:
-    process = subprocess.Popen([*RUN, "--no-open", "--port", "0", "--workers", "2"], stdout=subprocess.PIPE, text=True, bufsize=1)
+    process = interruptible([*RUN, "--no-open", "--port", "0", "--workers", "2"], stdout=subprocess.PIPE, text=True, bufsize=1)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -30,13 +31,13 @@ def test_it_serves_on_loopback_and_ends_when_told() -> None:
         assert address.startswith("http://127.0.0.1:")
         for _ in range(100):
             try:
-                assert "exactformer" in httpx.get(address).text
+                assert "exactformer" in httpx.get(address, timeout=PATIENCE).text
                 break
             except httpx.ConnectError:
                 continue
-        assert httpx.get(f"{address}api/examples", timeout=30).status_code == 200
+        assert httpx.get(f"{address}api/examples", timeout=PATIENCE).status_code == 200
         process.send_signal(signal.SIGINT)
-        assert process.wait(15) is not None
+        assert process.wait(PATIENCE) is not None
     finally:
         process.kill()
 
@@ -82,7 +83,7 @@ def test_a_model_that_is_none_is_refused_at_once(
 
 
 def test_a_model_is_proved_by_the_command(folder: Path) -> None:
-    process = subprocess.Popen(
+    process = interruptible(
         [*RUN, str(folder), "--no-open", "--port", "0", "--workers", "2"], stdout=subprocess.PIPE, text=True, bufsize=1
     )
     try:
@@ -90,13 +91,13 @@ def test_a_model_is_proved_by_the_command(folder: Path) -> None:
         address = process.stdout.readline().split()[1]
         for _ in range(200):
             try:
-                answer = httpx.post(f"{address}api/certify", json={"ids": "3 4"}, timeout=60)
+                answer = httpx.post(f"{address}api/certify", json={"ids": "3 4"}, timeout=PATIENCE)
                 break
             except httpx.ConnectError:
                 time.sleep(0.1)
         assert answer.json()["told"].endswith(", proved")
         process.send_signal(signal.SIGINT)
-        assert process.wait(15) is not None
+        assert process.wait(PATIENCE) is not None
     finally:
         process.kill()
 
