@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from children import PATIENCE
 from exactformer.numbers import sin
 
 EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
@@ -18,7 +19,7 @@ EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
 
 def run(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
     """A command, and what it says: without signs of life, which it gives on a slow machine."""
-    done = subprocess.run([*EXACTFORMER, *args], capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload]
+    done = subprocess.run([*EXACTFORMER, *args], capture_output=True, text=True, timeout=PATIENCE, check=False, **options)  # type: ignore[call-overload]
     done.stderr = re.sub(r"(?m)^exactformer: \d+ s, .*\n", "", done.stderr)
     return done  # type: ignore[no-any-return]
 

@@ -11,6 +11,7 @@ from queue import Queue
 import pytest
 
 import exactformer as xf
+from children import PATIENCE
 from exactformer.cli import common
 from exactformer.trace.budget import budgets
 from exactformer.worksheets import cost
@@ -77,7 +78,7 @@ def test_long_work_shows_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(common.click, "echo", lambda text, err=False: said.put((text, err)))
     monkeypatch.setattr(common, "_PATIENCE", 0.01)
     with common.signs_of_life("proving 7 numbers equal"):
-        text, on_stderr = said.get(timeout=60)
+        text, on_stderr = said.get(timeout=PATIENCE)
     assert re.fullmatch(r"exactformer: \d+ s, proving 7 numbers equal", text)
     assert on_stderr
     monkeypatch.setattr(common, "_PATIENCE", 60)
@@ -140,7 +141,9 @@ def test_one_line_that_names_what_is_wrong(args: list[str], problem: str) -> Non
 
 
 def test_a_closed_standard_error_is_no_error() -> None:
-    done = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *EXACTFORMER, "trace"], capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" 2>&-', "sh", *EXACTFORMER, "trace"], capture_output=True, timeout=PATIENCE, check=False
+    )
     assert done.returncode == 0
     assert done.stdout.endswith("a b  →  a a\n".encode())
 
@@ -183,5 +186,5 @@ sys.meta_path.insert(0, Interrupted())
 from exactformer.__main__ import run
 run()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "exactformer: interrupted\n")

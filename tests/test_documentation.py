@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import exactformer as xf
+from children import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -25,7 +26,7 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     program, *args = shlex.split(command)
     assert program == "exactformer"
     main = [sys.executable, "-c", "from exactformer.cli import main; main()"]
-    return subprocess.run([*main, *args], capture_output=True, text=True, timeout=60, check=False, cwd=folder)
+    return subprocess.run([*main, *args], capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=folder)
 
 
 @pytest.mark.parametrize(("page", "block"), blocks("console"))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from certify_tools import PROGRAM, small_model, write_model
 
+from children import PATIENCE
 from exactformer.certified import Prepared, certify
 from exactformer.certified.model_hash import model_hash
 from exactformer.certified.scheduling import entries
@@ -154,7 +155,7 @@ def test_two_runs_at_once_and_one_that_is_killed(tmp_path: Path) -> None:
     time.sleep(0.9)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    told = [process.communicate(timeout=60) for process in running]
+    told = [process.communicate(timeout=PATIENCE) for process in running]
     assert [process.returncode for process in running] == [0, 0]
     assert told[0][0] == told[1][0]
     kept = list((cache / "exactformer" / "certified").glob("[0-9a-f]*.json"))

@@ -24,7 +24,7 @@ SPARE = 200_000  # bytes that opening any model takes, however small its file
 def opened_or_refused(folder: Path, size: int) -> str | None:
     """The one line of a refusal, or None for a model that then runs. Takes little memory and time either way."""
     tracemalloc.start()
-    start = time.monotonic()
+    start = time.thread_time()
     try:
         checkpoint = open_checkpoint(folder)
         line = None
@@ -32,7 +32,7 @@ def opened_or_refused(folder: Path, size: int) -> str | None:
         line = str(error)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert time.monotonic() - start < 10
+    assert time.thread_time() - start < 10
     assert peak <= 2 * size + SPARE, (peak, line)
     if line is not None:
         assert line.isprintable()

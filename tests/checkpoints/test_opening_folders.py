@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from gpt2_files import safetensors_bytes, small_config, small_tensors, write_folder
 
+from children import PATIENCE
 from exactformer.checkpoints import CheckpointError, open_checkpoint
 from exactformer.checkpoints.safetensors import read_tensors
 from exactformer.model.float_arithmetic import FloatArithmetic
@@ -54,11 +55,11 @@ def test_a_large_file_opens_without_being_read(tmp_path: Path) -> None:
         file.write(len(text).to_bytes(8, "little") + text)
         file.truncate(8 + len(text) + reached)
     tracemalloc.start()
-    start = time.monotonic()
+    start = time.thread_time()
     open_checkpoint(tmp_path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert time.monotonic() - start < 5
+    assert time.thread_time() - start < 5
     assert peak < 4_000_000  # the names of 4,096 tokens
 
 
@@ -189,7 +190,7 @@ def test_a_pickle_is_refused_with_the_line_that_converts_it(tmp_path: Path) -> N
         python, option, program = shlex.split(line[line.index("python -c") :])
         assert (python, option) == ("python", "-c")
         programs.append(program)
-    subprocess.run([sys.executable, "-c", "\n".join(programs)], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", "\n".join(programs)], check=True, timeout=PATIENCE)
     for name in pickles:
         folder = (tmp_path / name).parent
         np.testing.assert_array_equal(run(open_checkpoint(folder).model, "0 1", "float64").logits, expected)

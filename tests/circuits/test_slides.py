@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import exactformer as xf
+from children import PATIENCE
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers import exp
 from exactformer.numbers.enclosure import digits, fixed_decimals
@@ -43,7 +44,7 @@ def test_all_36_logits_of_layer_2_are_those_of_the_lecture(strict: Trace) -> Non
 def test_the_command_prints_the_table() -> None:
     program = [sys.executable, "-c", "from exactformer.cli import main; main()"]
     command = ["trace", "induction", "--step", "blocks.1.attn.scores", "--decimals", "1"]
-    done = subprocess.run([*program, *command], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([*program, *command], capture_output=True, text=True, timeout=PATIENCE, check=True)
     title, header, *rows = done.stdout.splitlines()
     assert title.startswith("blocks.1.attn.scores = ")
     assert header.split() == ["!", "a", "b", "a", "c", "b"]

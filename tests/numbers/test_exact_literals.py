@@ -105,10 +105,10 @@ def test_no_operator_takes_what_is_not_finite(kind, name):
     ["1e999999999", "1e-999999999", "1e99999", "1/1e999999999", "9" * 1_000_000, Decimal("1E+999999"), Decimal("1E-999999")],
 )
 def test_a_giant_is_refused_at_once(literal):
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(ValueError, match=r"beyond|longer"):
         exact(literal)
-    assert time.perf_counter() - start < 0.5
+    assert time.thread_time() - start < 0.5
 
 
 def test_a_long_literal_within_the_limit_is_read_to_the_last_digit():

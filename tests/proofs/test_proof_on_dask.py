@@ -13,6 +13,7 @@ import pytest
 from test_cluster import LocalCluster
 
 import exactformer as xf
+from children import PATIENCE
 from exactformer.proofs import Report, Sequences, prove
 
 EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
@@ -58,7 +59,7 @@ def test_the_command_on_a_cluster(two_workers: LocalCluster, tmp_path: Path) -> 
     command = [*EXACTFORMER, "prove", "induction", "--length", "3", "--set", "blocks.1.attn.W_V[0,1,1]=0", "--format", "json"]
     reports = []
     for where in (["--cluster", two_workers.address], ["--workers", "1"]):
-        done = subprocess.run([*command, *where], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([*command, *where], capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 1, done.stderr
         reports.append({name: value for name, value in json.loads(done.stdout).items() if name != "seconds"})
     assert reports[0] == reports[1]
@@ -68,7 +69,7 @@ def test_the_command_on_a_cluster(two_workers: LocalCluster, tmp_path: Path) -> 
 def test_no_cluster_is_one_line() -> None:
     pytest.importorskip("distributed", reason="Dask is not installed")
     command = [*EXACTFORMER, "prove", "induction", "--length", "2", "--cluster", "tcp://127.0.0.1:1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("exactformer: cluster tcp://127.0.0.1:1: no Dask scheduler answers there (")
     assert done.stderr.count("\n") == 1

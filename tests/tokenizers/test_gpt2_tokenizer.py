@@ -16,6 +16,7 @@ from byte_pair_files import gpt2_files
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from children import PATIENCE
 from exactformer.tokenizers import Merge, TokenizerError, gpt2, packaged
 from exactformer.tokenizers.byte_pairs import merges, unspelled
 
@@ -197,5 +198,5 @@ try:
 except TokenizerError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stdout == "'hello my'\nbyte-pair encoding needs the tiktoken library: pip install tiktoken\n"

@@ -41,7 +41,7 @@ async def client(address: str, seed: int, until: float, tally: Tally, pause: flo
     rng = random.Random(seed)
     example = rng.choice(EXAMPLES)
     edits: list[str] = []
-    async with httpx.AsyncClient(base_url=address, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=address, timeout=600) as http:
 
         async def ask(task: str, **body: object) -> dict[str, object]:
             start = time.monotonic()

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
 
+from children import PATIENCE
 from exactformer.cli.serve import _listener
 from exactformer.web.app import application
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 class Serving:
@@ -18,14 +27,13 @@ class Serving:
     def __init__(self, **options: Any) -> None:
         self.listener = _listener("127.0.0.1", 0)
         self.address = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.app = application(**options)
+        self.app = application(**{"seconds": PATIENCE, **options})
         self.server = uvicorn.Server(uvicorn.Config(self.app, log_level="error", timeout_graceful_shutdown=1))
         self.thread = threading.Thread(target=self.server.run, args=([self.listener],), daemon=True)
 
     def __enter__(self) -> Serving:
         self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
+        until(lambda: self.server.started)
         return self
 
     def __exit__(self, *_: object) -> None:

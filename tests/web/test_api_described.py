@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
 
+from children import PATIENCE
 from exactformer.web.api import openapi
 from web.serving import Serving
 
@@ -17,7 +18,7 @@ schema = schemathesis.openapi.from_dict(openapi())
 @schema.parametrize()
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_made_up_requests(case: schemathesis.Case, server: Serving) -> None:
-    answer = case.call(base_url=server.address, timeout=30)
+    answer = case.call(base_url=server.address, timeout=PATIENCE)
     assert answer.status_code < 500, answer.content
     case.validate_response(answer, checks=CHECKS)
 
@@ -28,6 +29,6 @@ of_model = schema.include(path_regex="/api/certif")
 @of_model.parametrize()
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_made_up_questions_to_a_model(case: schemathesis.Case, capstone: Serving) -> None:
-    answer = case.call(base_url=capstone.address, timeout=30)
+    answer = case.call(base_url=capstone.address, timeout=PATIENCE)
     assert answer.status_code < 500, answer.content
     case.validate_response(answer, checks=CHECKS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,23 +13,24 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from children import PATIENCE
 from exactformer import cli
 from exactformer.certified import generate
 from exactformer.checkpoints import open_checkpoint
 from exactformer.cli.certify import command as certify_command
 from exactformer.web import certifier
 from web.models import broken_folder, gpt2_folder
-from web.serving import Serving
+from web.serving import Serving, until
 
 LONG = " ".join(str(n % 40) for n in range(500))  # takes seconds
 
 
-def ask(server: Serving, task: str, timeout: float = 60, **body: Any) -> httpx.Response:
+def ask(server: Serving, task: str, timeout: float = PATIENCE, **body: Any) -> httpx.Response:
     return httpx.post(f"{server.address}/api/{task}", json=body, timeout=timeout)
 
 
 def about(server: Serving) -> dict[str, Any]:
-    found: dict[str, Any] = httpx.get(f"{server.address}/api/about").json()["model"]
+    found: dict[str, Any] = httpx.get(f"{server.address}/api/about", timeout=PATIENCE).json()["model"]
     return found
 
 
@@ -38,7 +38,7 @@ def about(server: Serving) -> dict[str, Any]:
 def slow(tmp_path: Path) -> Iterator[Serving]:
     """A server with a model that takes seconds for a long prompt."""
     with Serving(
-        workers=2, model=str(gpt2_folder(tmp_path / "slow", layers=24, dim=64, positions=512)), token_seconds=100
+        workers=2, model=str(gpt2_folder(tmp_path / "slow", layers=24, dim=64, positions=512)), token_seconds=PATIENCE
     ) as serving:
         yield serving
 
@@ -175,7 +175,7 @@ def test_what_takes_longer_than_allowed_is_ended(slow: Serving) -> None:
     slow.app.state.certifier.seconds = 1
     answer = ask(slow, "certify", ids=LONG)
     assert (answer.status_code, answer.json()) == (504, {"error": "the token takes more than 1 seconds"})
-    slow.app.state.certifier.seconds = 100
+    slow.app.state.certifier.seconds = PATIENCE
     assert ask(slow, "certify", ids="3").status_code == 200
 
 
@@ -183,7 +183,7 @@ def test_a_process_that_dies_is_started_again(slow: Serving) -> None:
     ask(slow, "certify", ids="3")
     with ThreadPoolExecutor(1) as other:
         asked = other.submit(ask, slow, "certify", ids=LONG)
-        time.sleep(1)
+        until(lambda: not slow.app.state.certifier._asked.done())
         slow.app.state.certifier._process.kill()
         answer = asked.result()
     assert answer.status_code == 507
@@ -196,7 +196,7 @@ def test_too_many_who_wait_are_told(slow: Serving, monkeypatch: Any) -> None:
     ask(slow, "certify", ids="3")
     with ThreadPoolExecutor(1) as other:
         first = other.submit(ask, slow, "certify", ids=LONG)
-        time.sleep(0.5)
+        until(lambda: slow.app.state.certifier._waiting == 1)
         answer = ask(slow, "certify", ids="3")
         assert (answer.status_code, answer.json()) == (503, {"error": "1 questions wait for the model: try again in a while"})
         assert first.result().status_code == 200

@@ -201,14 +201,15 @@ def test_a_table_that_goes_on_to_the_right_fades_there(visit: Visit, page: Page)
     visit("#length4?step=blocks.0.attn.scores")
     wait_for_step(page, "attn.scores")
     table = page.locator(".scroll").first
-    fade = "element => parseFloat(getComputedStyle(element).getPropertyValue('--fade'))"
-    assert table.evaluate(fade) > 5
+    faded = "element => parseFloat(getComputedStyle(element).getPropertyValue('--fade'))"
+    here = table.element_handle()
+    page.wait_for_function(f"element => ({faded})(element) > 5", arg=here)
     table.evaluate("element => { element.scrollLeft = element.scrollWidth }")
-    page.wait_for_timeout(200)
-    assert table.evaluate(fade) == 0
+    page.wait_for_function(f"element => ({faded})(element) === 0", arg=here)
+    table.evaluate("element => { element.scrollLeft = 0 }")
+    page.wait_for_function(f"element => ({faded})(element) > 5", arg=here)
     page.set_viewport_size({"width": 1440, "height": 900})
-    page.wait_for_timeout(200)
-    assert table.evaluate(fade) == 0
+    page.wait_for_function(f"element => ({faded})(element) === 0", arg=here)
 
 
 def test_breaks_side_by_side(visit: Visit, page: Page) -> None:
@@ -227,7 +228,7 @@ def test_circuits_and_theorem(visit: Visit, page: Page) -> None:
     visit("#induction/circuits")
     assert "It attends to 1 before, strength 100; copies token to previous." in page.locator(".theory").inner_text()
     page.get_by_role("link", name="Theorem").click()
-    expect(page.locator(".stamp")).to_have_text("✓ proved", timeout=30_000)
+    expect(page.locator(".stamp")).to_have_text("✓ proved")
     assert "1,364 sequences" in page.locator(".report").inner_text()
 
 
@@ -277,51 +278,58 @@ def test_rows_of_a_large_pass_are_drawn_as_needed(visit: Visit, page: Page, tmp_
     page.wait_for_selector(".step table")
     page.goto(page.url.split("?")[0] + "?step=blocks.0.attn.pattern")
     written = page.locator(".windowed table.writes")
-    expect(written.locator("button.named").first).to_be_visible(timeout=20_000)
+    expect(written.locator("button.named").first).to_be_visible()
     assert written.get_attribute("aria-rowcount") == "65"
     page.locator(".windowed").first.evaluate("box => { box.scrollTop = box.scrollHeight }")
     last = written.locator('tr[aria-rowindex="65"]')
-    expect(last.locator("button.named").first).to_be_visible(timeout=20_000)
+    expect(last.locator("button.named").first).to_be_visible()
     last.locator("button.named").first.click()
-    expect(page.locator(".panel h2")).to_contain_text("attn.pattern at 63", timeout=40_000)
-    expect(page.locator(".panel .decimal")).to_be_visible(timeout=20_000)
+    expect(page.locator(".panel h2")).to_contain_text("attn.pattern at 63")
+    expect(page.locator(".panel .decimal")).to_be_visible()
 
 
 FRAMES = """async (box) => {
-  const frame = () => new Promise(requestAnimationFrame), times = [], bottom = box.scrollHeight - box.clientHeight;
-  for (let n = 0, last = performance.now(); n < 120; n++) {
+  const frame = () => new Promise(requestAnimationFrame), bottom = box.scrollHeight - box.clientHeight;
+  for (let n = 0; n < 120; n++) {
     box.scrollTop = bottom * (n < 60 ? n / 60 : 2 - n / 60);
     await frame();
-    times.push(performance.now() - last);
-    last = performance.now();
   }
-  return times.sort((a, b) => a - b);
 }"""
 
 
 def test_a_large_table_scrolls_smoothly(visit: Visit, page: Page, tmp_path: Path) -> None:
-    """Once its rows are there, frames come at the pace of the screen: 17 ms on a quiet machine; here there is other work."""
+    """Once its rows are there, a frame takes less of the processor than the 17 ms between two frames of a screen."""
     file = tmp_path / "large.toml"
     file.write_text(large_worksheet())
     visit("")
     page.locator("#worksheet-file").set_input_files(file)
     table = page.locator(".windowed").first
-    expect(table.locator("tbody tr:not(.spacer)")).to_have_count(64, timeout=20_000)
+    expect(table.locator("tbody tr:not(.spacer)")).to_have_count(64)
     table.evaluate(FRAMES)
     table.evaluate("box => { box.scrollTop = box.scrollHeight }")
-    expect(table.locator('tr[aria-rowindex="65"]:not(.partial)')).to_have_count(1, timeout=40_000)
-    times = table.evaluate(FRAMES)
+    expect(table.locator('tr[aria-rowindex="65"]:not(.partial)')).to_have_count(1)
+    before = processor_seconds(page)
+    table.evaluate(FRAMES)
     assert table.locator("tr.partial").count() == 0
-    assert times[len(times) // 2] < 34
+    assert processor_seconds(page) - before < 120 * 0.017
+
+
+def processor_seconds(page: Page) -> float:
+    """What the process of the page has used so far."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    return next(
+        float(metric["value"]) for metric in session.send("Performance.getMetrics")["metrics"] if metric["name"] == "ProcessTime"
+    )
 
 
 def test_of_very_many_rows_those_in_sight_are_drawn(visit: Visit, page: Page) -> None:
     visit("#poster?step=embed")
     rows = page.locator(".windowed table.reads tbody tr:not(.spacer)")
-    expect(rows.locator("button.n").first).to_be_visible(timeout=20_000)
+    expect(rows.locator("button.n").first).to_be_visible()
     assert rows.count() < 50
     page.locator(".windowed").first.evaluate("box => { box.scrollTop = 31373 * 37 }")
-    expect(page.locator('tr[aria-rowindex="31375"] button.n').first).to_be_visible(timeout=20_000)  # hello
+    expect(page.locator('tr[aria-rowindex="31375"] button.n').first).to_be_visible()  # hello
     assert rows.count() < 50
 
 
@@ -329,10 +337,10 @@ def test_the_largest_logits_are_found_among_many(visit: Visit, page: Page) -> No
     visit("#poster?step=logits")
     table = page.locator("table.writes")
     winner = table.locator("td.winner button.n")
-    expect(winner).to_be_visible(timeout=20_000)  # the table opens at that of the last position
+    expect(winner).to_be_visible()  # the table opens at that of the last position
     assert winner.get_attribute("data-at") == "3 45183"
     page.get_by_role("group", name="Go to the largest").get_by_role("button", name="0 Ġdictated").click()
-    expect(table.locator('[data-at="0 34756"]')).to_be_focused(timeout=20_000)
+    expect(table.locator('[data-at="0 34756"]')).to_be_focused()
     assert "Ġdictated" in table.locator("thead th").all_inner_texts()
     values = [float(text) for text in table.locator("tbody tr").nth(1).locator(".main").all_inner_texts()]
     assert max(values) == float(winner.inner_text())

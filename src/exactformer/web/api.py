@@ -28,8 +28,8 @@ SOURCE: dict[str, Any] = {
 
 
 class Operation(NamedTuple):
-    """What is given, and how many seconds it may take (0: as long as any). Tasks are those of `tasks.py`; where `of_model` is
-    true, the process of the model answers (`certified_worker.py`)."""
+    """What is given, and how many seconds it may take even where the server allows less. Tasks are those of `tasks.py`; where
+    `of_model` is true, the process of the model answers (`certified_worker.py`)."""
 
     task: str
     summary: str

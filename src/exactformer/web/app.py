@@ -76,7 +76,8 @@ def _operation(operation: Operation) -> Any:
             return _response(arguments)
         state = request.app.state
         if not operation.of_model:
-            return _response(await _awaited(request, state.pool.run(operation.task, arguments, operation.seconds or None)))
+            seconds = max(operation.seconds, state.pool.seconds)
+            return _response(await _awaited(request, state.pool.run(operation.task, arguments, seconds)))
         if state.certifier is None:
             return _response(refusal(422, "no model was given when the server was started: exactformer serve MODEL_DIR"))
         return _response(await _awaited(request, state.certifier.ask(operation.task, arguments)))
