@@ -23,6 +23,7 @@ from exactformer.numbers.enclosure import precision
 from exactformer.trace.formulas import describe
 from exactformer.worksheets import load
 from random_models import random_model
+from sorter import sorter
 
 NANO = Path(__file__).parents[2].parent / "shared" / "data" / "gpt-nano-sort" / "hf"
 SCHEDULES = ((4,), (6,), (0,), (7, 5, 4), (5, 0, 0), (8, 7, 6, 5, 4), (6, 5, 5, 0, 0))
@@ -105,18 +106,25 @@ def test_capstone_agrees_with_exact() -> None:
 
 
 @pytest.mark.skipif(not NANO.is_dir(), reason="skipped: ../shared/data/gpt-nano-sort is not there")
-def test_nano_sort_is_proved() -> None:
-    model = open_checkpoint(NANO).model
-    prepared = Prepared(model)
-    for letters in ([2, 0, 1, 1, 0, 2], [0, 0, 0, 0, 0, 0], [2, 2, 1, 0, 1, 2]):
-        results = list(generate(model, letters, 6, prepared=prepared))
-        assert [r.token for r in results] == sorted(letters)
-        assert all(r.margin is not None and r.margin[0] > 0 for r in results)
-        _, (choice,) = decide(model, letters, positions=[-1])
-        margin = results[0].margin
-        assert margin is not None
-        assert float(margin[0]) <= float(choice.margin.upper())
-        assert float(choice.margin.lower()) <= float(margin[1])
+@pytest.mark.parametrize("letters", [[2, 0, 1, 1, 0, 2], [0, 0, 0, 0, 0, 0], [2, 2, 1, 0, 1, 2]])
+def test_nano_sort_is_proved(letters: list[int]) -> None:
+    sorts(open_checkpoint(NANO).model, letters)
+
+
+@pytest.mark.parametrize("letters", [[2, 0, 1], [0, 0, 0], [2, 1, 1]])
+def test_a_network_that_sorts_is_proved(letters: list[int], tmp_path: Path) -> None:
+    sorts(open_checkpoint(sorter(tmp_path / "sorter")).model, letters)
+
+
+def sorts(model: Model, letters: list[int]) -> None:
+    results = list(generate(model, letters, len(letters), prepared=Prepared(model)))
+    assert [r.token for r in results] == sorted(letters)
+    assert all(r.margin is not None and r.margin[0] > 0 for r in results)
+    _, (choice,) = decide(model, letters, positions=[-1])
+    margin = results[0].margin
+    assert margin is not None
+    assert float(margin[0]) <= float(choice.margin.upper())
+    assert float(choice.margin.lower()) <= float(margin[1])
 
 
 def test_a_model_of_middle_size() -> None:

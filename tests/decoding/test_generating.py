@@ -20,6 +20,7 @@ from exactformer.model import Config, InputError, Model, Weights, arithmetic, fo
 from exactformer.numbers import array, compare, exact
 from exactformer.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
 from random_models import random_config, random_model, random_tokens
+from sorter import sorter
 
 NANO_SORT = Path(__file__).parents[3] / "shared" / "data" / "gpt-nano-sort" / "hf"
 SAMPLED = Strategy("3/2", top_k=3, top_p="0.95")
@@ -271,12 +272,17 @@ def test_long_exact_rows_are_balls_that_get_more_bits() -> None:
     assert (chosen.token, chosen.proved, chosen.runner_up, chosen.bits) == ("9", True, "5", 256)
 
 
+@pytest.mark.skipif(not NANO_SORT.exists(), reason="the shared data with gpt-nano-sort is not here")
 def test_the_trained_network_sorts() -> None:
-    if not NANO_SORT.exists():
-        pytest.skip("the shared data with gpt-nano-sort is not here")
-    model = xf.load(NANO_SORT).model
-    ids = [2, 0, 1, 2, 0, 1]
-    told = list(generate(model, ids, steps=6, arithmetic="arb"))
+    sorts(xf.load(NANO_SORT).model, [2, 0, 1, 2, 0, 1])
+
+
+def test_a_network_that_sorts_does(tmp_path: Path) -> None:
+    sorts(xf.load(sorter(tmp_path / "sorter")).model, [2, 0, 1])
+
+
+def sorts(model: Model, ids: list[int]) -> None:
+    told = list(generate(model, ids, steps=len(ids), arithmetic="arb"))
     assert [each.id for each in told] == sorted(ids)
     assert all(each.proved for each in told)
-    assert told[-1].position == 11
+    assert told[-1].position == 2 * len(ids) - 1
