@@ -19,7 +19,7 @@ from exactformer.checkpoints import open_checkpoint
 from exactformer.cli.certify import command as certify_command
 from web.models import ATTACK, broken_folder, gpt2_folder, hostile_worksheet
 from web.overflow import enlarge, overflowing, unreached
-from web.serving import Serving
+from web.serving import Serving, until
 
 WORDS = "hello my name is"
 
@@ -302,6 +302,7 @@ def test_nothing_in_a_prompt_or_a_token_becomes_markup(page: Page, worded: Servi
         assert page.get_by_label("The text to continue").input_value() == prompt
     asked(page, worded, ATTACK, f"&tokens={quote(ATTACK)}&cap={quote(ATTACK)}")
     with Serving(workers=2, model=str(hostile_worksheet(tmp_path / "hostile.toml"))) as server:
+        until(lambda: server.app.state.certifier.about["state"] == "ready")  # before, it goes by the name of its file
         page.goto(f"{server.address}/")
         expect(page.locator(".card.wide h3")).to_contain_text(ATTACK)
         asked(page, server, ATTACK, "&tokens=2")
