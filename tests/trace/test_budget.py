@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import random
+import time
+from dataclasses import replace
 
 import pytest
 
 import exactformer as xf
+from exactformer.model import Config, Model
 from exactformer.model.counting import KINDS
+from exactformer.numbers import exact
+from exactformer.trace import budget as counting
 from exactformer.trace.budget import _backward, _blank, _decoding, _forward, budgets
+from number_by_number import NumberByNumber
 from random_models import random_model
 
 
@@ -41,6 +47,41 @@ def test_polynomials_agree_with_counts_further_out(seed: int) -> None:
             for stage_name, tallies in found[name].stages.items():
                 for kind in KINDS:
                     assert tallies[length][kind] == counted[stage_name][kind], (name, stage_name, kind, length)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_counts_from_shapes_are_those_of_single_numbers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    model = random_model(rng, dims=(2, 3, 4), blocks=2)
+    if seed % 5 == 0:
+        weights = replace(model.weights, W_U=None, b_U=None)
+        model = Model(replace(model.config, unembedding="none"), weights)
+    model = replace(model, config=replace(model.config, stable=seed % 3 == 0, late_mask=seed % 4 == 0))
+    ways = [_forward, _backward, *([] if model.config.mask == "none" else [_decoding])]
+    for length in (1, 2, 4):
+        blank = _blank(model.config, model, length)
+        found = [count(blank, length) for count in ways]
+        with monkeypatch.context() as patched:
+            patched.setattr(counting, "CountingArithmetic", NumberByNumber)
+            expected = [count(blank, length) for count in ways]
+        assert [{name: +tally for name, tally in counts.items()} for counts in found] == [
+            {name: +tally for name, tally in counts.items()} for counts in expected
+        ]
+
+
+def test_a_model_of_the_size_of_gpt2_is_counted_at_once() -> None:
+    """12 blocks, 768 wide, 50,257 tokens: a multiplication that was done to be counted would take hours."""
+    config = Config(
+        vocabulary=("a", "b"), dim=2, heads=2, blocks=12, norm="pre", epsilon=exact("1e-5"), final_norm=True, mask="causal",
+        scale="sqrt", positions="table", length=4, mlp=2, activation="gelu_tanh", unembedding="tied",
+    )  # fmt: skip
+    small = random_model(random.Random(0), config)
+    large = replace(config, vocabulary=tuple(map(str, range(50_257))), dim=768, heads=12, head_dim=64, mlp=3072)
+    start = time.process_time()
+    forward = budgets(_blank(large, small, 1024), (8,), 2)[0]
+    assert forward.total(8)["multiplications"] > 8 * 123_000_000
+    assert forward.stages["logits"][8]["multiplications"] == 8 * 768 * 50_257
+    assert time.process_time() - start < 10
 
 
 def test_decoding_does_each_projection_once() -> None:

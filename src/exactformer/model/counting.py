@@ -1,54 +1,68 @@
-"""The arithmetic `counting`: every addition, multiplication, … of a pass is counted as it happens.
+"""The arithmetic `counting`: the additions, multiplications, … of a pass are counted as it runs.
 
-Its numbers are `Counted`: they do no more than take note of what is asked of them (every value is 1, as counts do not depend on
-values). So the counts come from the pass itself, from the wiring that every other arithmetic runs on.
+Its arrays hold no numbers. Each is an array of truth values, false where the mask hides an entry, and an operation on it counts
+what the operation on that many numbers takes. They have a stride of 0 where nothing is hidden, so an array of any shape takes no
+memory, and a matrix product no time. So the counts come from the pass itself, from the wiring that every other arithmetic runs on,
+at the sizes of real models.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from exactformer.model.arithmetic import Arithmetic, Choice
 from exactformer.model.config import Activation, Config
-from exactformer.model.exact_arithmetic import MASKED, hidden
+from exactformer.model.exact_arithmetic import hidden
 from exactformer.numbers import Number
 
 KINDS = ("multiplications", "additions", "exponentials", "divisions", "comparisons", "others")
+_HIDDEN = False
 
 
 class Counted:
-    """A number that counts. Subtractions count as additions; roots, logarithms and error functions as others."""
+    """`many` numbers that go through the same formula side by side, and count. Subtractions count as additions.
 
-    __slots__ = ("tally",)
+    Roots, logarithms and error functions count as others.
 
-    def __init__(self, tally: Counter[str]) -> None:
-        self.tally = tally
+    >>> tally = Counter()
+    >>> row, number = Counted(tally, 3), Counted(tally)
+    >>> _ = (number * row + 1).exp()
+    >>> dict(tally)
+    {'multiplications': 3, 'additions': 3, 'exponentials': 3}
+    """
 
-    def _did(self, kind: str) -> Counted:
-        self.tally[kind] += 1
-        return self
+    __slots__ = ("many", "tally")
+
+    def __init__(self, tally: Counter[str], many: int = 1) -> None:
+        self.tally, self.many = tally, many
+
+    def _did(self, kind: str, other: Any = None) -> Counted:
+        wider = other if isinstance(other, Counted) and other.many > self.many else self
+        self.tally[kind] += wider.many
+        return wider
 
     def __add__(self, other: Any) -> Counted:
-        return self._did("additions")
+        return self._did("additions", other)
 
     __radd__ = __sub__ = __rsub__ = __add__
 
     def __mul__(self, other: Any) -> Counted:
-        return self._did("multiplications")
+        return self._did("multiplications", other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Counted:
-        return self._did("divisions")
+        return self._did("divisions", other)
 
     __rtruediv__ = __truediv__
 
     def __gt__(self, other: Any) -> bool:
-        self._did("comparisons")
+        self._did("comparisons", other)
         return False
 
     def exp(self) -> Counted:
@@ -58,43 +72,45 @@ class Counted:
         return self._did("others")
 
 
+def blank(shape: tuple[int, ...]) -> Any:
+    """An array of which only the shape is looked at."""
+    return np.broadcast_to(np.True_, shape)
+
+
 class CountingArithmetic(Arithmetic):
     name = "counting"
 
     def __init__(self) -> None:
         self.tally: Counter[str] = Counter()
 
+    def _did(self, kind: str, shape: tuple[int, ...]) -> Any:
+        """One operation for each entry of the result."""
+        self.tally[kind] += prod(shape)
+        return blank(shape)
+
+    def _pairwise(self, kind: str, x: Any, y: Any) -> Any:
+        return self._did(kind, np.broadcast_shapes(np.shape(x), np.shape(y)))
+
     def load(self, weights: Any) -> Any:
-        return self._ones(weights.shape)
+        return blank(weights.shape)
 
-    def _ones(self, shape: tuple[int, ...]) -> Any:
-        result = np.empty(shape, dtype=object)
-        result.fill(Counted(self.tally))
-        return result
+    def constant(self, number: Number) -> Any:
+        return blank(())
 
-    def _unmasked(self, x: Any) -> Any:
-        """Masked weights are zeros: a plain product multiplies them like any other."""
-        if not isinstance(x, np.ndarray) or MASKED not in x.ravel().tolist():
-            return x
-        return _each(lambda entry: Counted(self.tally) if entry is MASKED else entry, x)
-
-    def constant(self, number: Number) -> Counted:
-        return Counted(self.tally)
-
-    def ratio(self, p: int, q: int) -> Counted:
-        return Counted(self.tally)
+    def ratio(self, p: int, q: int) -> Any:
+        return blank(())
 
     def zeros_like(self, x: Any) -> Any:
-        return self._ones(x.shape)
+        return blank(x.shape)
 
     def embed(self, table: Any, rows: list[int]) -> Any:
-        return table[rows]
+        return blank((len(rows), *table.shape[1:]))
 
     def add(self, x: Any, y: Any) -> Any:
-        return x + y
+        return self._pairwise("additions", x, y)
 
     def linear(self, x: Any, weight: Any, bias: Any | None) -> Any:
-        return self.product(x, weight) if bias is None else self.product(x, weight) + bias
+        return self.product(x, weight) if bias is None else self.add(self.product(x, weight), bias)
 
     def project(self, x: Any, weight: Any, bias: Any | None) -> Any:
         return self.linear(x[None], weight, None if bias is None else bias[:, None, :])
@@ -103,105 +119,102 @@ class CountingArithmetic(Arithmetic):
         return self.product(q, np.swapaxes(k, 1, 2))
 
     def scale(self, scores: Any, factor: Any) -> Any:
-        return scores * factor
+        return self.times(scores, factor)
 
     def mask(self, scores: Any, config: Config) -> Any:
-        return hidden(scores, config, MASKED)
+        return hidden(scores, config, _HIDDEN)
 
     def erase(self, weights: Any, config: Config) -> Any:
-        return hidden(weights, config, MASKED)
+        return hidden(weights, config, _HIDDEN)
 
     def shift(self, rows: Any) -> Any:
-        return self._rows(rows, lambda seen: [score - max(seen) if n == 0 else score - seen[0] for n, score in enumerate(seen)])
+        self.tally["comparisons"] += _all_but_one(rows)
+        self.tally["additions"] += int(rows.sum())
+        return rows
 
     def softmax(self, rows: Any) -> Any:
-        return self._rows(rows, _softmax)
-
-    def _rows(self, rows: Any, function: Callable[[list[Counted]], list[Counted]]) -> Any:
-        """A function of the entries of each row that are not masked."""
-        result = rows.copy()
-        for place in np.ndindex(*rows.shape[:-1]):
-            seen = [j for j, entry in enumerate(rows[place]) if entry is not MASKED]
-            if seen:
-                result[place][seen] = function([rows[place][j] for j in seen])
-        return result
+        """Of the entries of each row that are not hidden."""
+        self.tally["exponentials"] += int(rows.sum())
+        self.tally["additions"] += _all_but_one(rows)
+        self.tally["divisions"] += int(rows.sum())
+        return rows
 
     def mix(self, pattern: Any, v: Any) -> Any:
+        """What is hidden is not looked at."""
         heads, length, _ = pattern.shape
-        z = self._ones((heads, length, v.shape[2]))
-        for h, i in np.ndindex(heads, length):
-            seen = [j for j, weight in enumerate(pattern[h, i]) if weight is not MASKED]
-            if seen:
-                z[h, i] = pattern[h, i, seen] @ v[h, seen]
-        return z
+        self.tally["multiplications"] += int(pattern.sum()) * v.shape[2]
+        self.tally["additions"] += _all_but_one(pattern) * v.shape[2]
+        return blank((heads, length, v.shape[2]))
 
     def merge(self, z: Any, weight: Any, bias: Any | None) -> Any:
         heads, length, width = z.shape
-        return self.linear(z.transpose(1, 0, 2).reshape(length, heads * width), weight.reshape(heads * width, -1), bias)
+        return self.linear(blank((length, heads * width)), blank((heads * width, weight.shape[-1])), bias)
 
     def mean(self, x: Any) -> Any:
-        return self.total(x, -1)[:, None] / x.shape[-1]
+        return self._did("divisions", self.total(x, -1)[:, None].shape)
 
     def center(self, x: Any, mean: Any) -> Any:
-        return x - mean
+        return self.subtract(x, mean)
 
     def variance(self, centered: Any) -> Any:
-        return self.mean(centered * centered)
+        return self.mean(self.times(centered, centered))
 
     def deviation(self, variance: Any, epsilon: Any) -> Any:
-        return _each(lambda v: (v + epsilon).other(), variance)
+        return self._did("others", self.add(variance, epsilon).shape)
 
     def normalise(self, centered: Any, deviation: Any, w: Any, b: Any, name: str) -> Any:
-        return w * (centered / deviation) + b
+        return self.add(self.times(w, self.over(centered, deviation)), b)
 
     def activate(self, x: Any, kind: Activation) -> Any:
-        return _each(_ACTIVATIONS[kind], x)
+        _ACTIVATIONS[kind](Counted(self.tally, x.size))
+        return blank(x.shape)
 
     def slope(self, x: Any, kind: Activation) -> Any:
-        return _each(_ACTIVATIONS[kind], x)
+        return self.activate(x, kind)
 
     def zero_entries(self, x: Any) -> list[tuple[int, ...]]:
         return []
 
     def choose(self, logits: Any) -> list[Choice]:
-        for row in logits:
-            max(row.tolist())
+        self.tally["comparisons"] += _all_but_one(logits)
         return [Choice(0, False) for _ in logits]
 
     def cross_entropy(self, logits: Any, targets: list[int]) -> tuple[Any, Any]:
         pattern = self.softmax(logits)
-        for i, target in enumerate(targets):
-            pattern[i, target] = pattern[i, target] - 1
-        return Counted(self.tally), pattern / len(targets)
+        self._did("additions", (len(targets),))  # 1 is taken off at each target
+        return blank(()), self._did("divisions", pattern.shape)
 
     def product(self, x: Any, y: Any) -> Any:
-        return np.matmul(self._unmasked(x), self._unmasked(y))
+        """What is hidden is a zero here: a plain product multiplies it like any other."""
+        *heads, rows, inner = np.broadcast_shapes(x.shape[:-2], y.shape[:-2]) + x.shape[-2:]
+        shape = (*heads, rows, y.shape[-1])
+        self.tally["multiplications"] += prod(shape) * inner
+        self.tally["additions"] += prod(shape) * (inner - 1)
+        return blank(shape)
 
     def times(self, x: Any, y: Any) -> Any:
-        return self._unmasked(x) * self._unmasked(y)
+        return self._pairwise("multiplications", x, y)
 
     def over(self, x: Any, y: Any) -> Any:
-        return x / y
+        return self._pairwise("divisions", x, y)
 
     def subtract(self, x: Any, y: Any) -> Any:
-        return x - y
+        return self._pairwise("additions", x, y)
 
     def total(self, x: Any, axis: int) -> Any:
-        return np.asarray(np.add.reduce(x, axis=axis))
+        sums = np.delete(x.shape, axis)
+        self.tally["additions"] += prod(sums.tolist()) * (x.shape[axis] - 1)
+        return blank(tuple(sums.tolist()))
 
     def scatter(self, x: Any, rows: list[int], size: int) -> Any:
-        table = self._ones((size, *x.shape[1:]))
         for row in set(rows):
-            table[row] = self.total(x[[i for i, r in enumerate(rows) if r == row]], 0)
-        return table
+            self.total(x[[i for i, r in enumerate(rows) if r == row]], 0)
+        return blank((size, *x.shape[1:]))
 
 
-def _softmax(scores: list[Counted]) -> list[Counted]:
-    powers = [score.exp() for score in scores]
-    total = powers[0]
-    for power in powers[1:]:
-        total = total + power
-    return [power / total for power in powers]
+def _all_but_one(rows: Any) -> int:
+    """Over all rows: of the entries that are not hidden, one less than there are. So many additions, or comparisons, join them."""
+    return int(np.maximum(rows.sum(axis=-1) - 1, 0).sum())
 
 
 def _relu(x: Counted) -> Counted:
@@ -215,9 +228,3 @@ _ACTIVATIONS: dict[Activation, Callable[[Counted], Counted]] = {
     "gelu": lambda x: x * (x * x).other() * x,  # x/√2, erf, and two products
     "gelu_tanh": lambda x: x * (x + x * x * x * x).other() * x,
 }
-
-
-def _each(function: Callable[[Any], Any], x: Any) -> Any:
-    result = np.empty(x.shape, dtype=object)
-    result.reshape(-1)[:] = [function(entry) for entry in x.flat]
-    return result

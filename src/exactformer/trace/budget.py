@@ -17,7 +17,8 @@ from exactformer.model import Config, Model, forward
 from exactformer.model.backward import Part, backward
 from exactformer.model.cache import Cache
 from exactformer.model.changing import rebuilt_weights
-from exactformer.model.counting import KINDS, CountingArithmetic
+from exactformer.model.counting import KINDS, Counted, CountingArithmetic, blank
+from exactformer.model.exact_arithmetic import MASKED, hidden
 from exactformer.model.weights import expected_shapes
 from exactformer.trace.schedules import online_row
 from exactformer.trace.trace import Step
@@ -101,7 +102,7 @@ def _blank(config: Config, model: Model, length: int) -> Model:
     """A model of the same wiring with room for `length` positions: only its shapes are looked at."""
     roomy = replace(config, length=length if config.positions == "table" else None)
     shapes = expected_shapes(roomy)
-    values = {name: np.ones(shapes[name]) for name, _ in model.weights.named()}
+    values = {name: blank(shapes[name]) for name, _ in model.weights.named()}
     return Model(roomy, rebuilt_weights(model.weights, values))
 
 
@@ -150,13 +151,12 @@ def _decoding(model: Model, length: int) -> Counts:
 
 
 def _tiled(config: Config, length: int, tile: int) -> Counts:
-    ops = CountingArithmetic()
-    scores = ops.mask(ops._ones((1, length, length)), config)
-    v = ops._ones((length, config.head_dim))
-    for i in range(length):
-        online_row(scores[0, i], v, tile, True, "", [])
-    tally = Counter({kind: n * config.heads * config.blocks for kind, n in ops.tally.items()})
-    return {"softmax and mix": tally}
+    tally: Counter[str] = Counter()
+    scores = np.full((1, length, length), Counted(tally))
+    v = np.full((length, 1), Counted(tally, config.head_dim))
+    for row in hidden(scores, config, MASKED)[0]:
+        online_row(row, v, tile, True, "", [])
+    return {"softmax and mix": Counter({kind: n * config.heads * config.blocks for kind, n in tally.items()})}
 
 
 def _take(ops: CountingArithmetic, counts: Counts, name: str) -> None:
