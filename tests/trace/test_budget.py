@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from number_by_number import NumberByNumber
 
 import exactformer as xf
 from exactformer.model import Config, Model
@@ -14,7 +15,6 @@ from exactformer.model.counting import KINDS
 from exactformer.numbers import exact
 from exactformer.trace import budget as counting
 from exactformer.trace.budget import _backward, _blank, _decoding, _forward, budgets
-from number_by_number import NumberByNumber
 from random_models import random_model
 
 
