@@ -9,6 +9,7 @@ from read_back import evaluate, evaluate_latex
 from twins import mp, samples
 
 from exactformer.numbers import cos, erf, exact, exp, log, pi, sin, sqrt, tanh, total
+from exactformer.numbers.definitions import Symbols
 
 ENOUGH = mp.mpf(10) ** -300
 
@@ -138,6 +139,18 @@ def test_definitions_put_together_are_the_number(times):
         symbols[name] = evaluate(text, symbols)
     assert abs(evaluate(x.definitions.text, symbols) - value) < ENOUGH
     assert all(len(text) < 300 for _, text in x.definitions.where)
+
+
+def test_numbers_that_share_their_symbols_are_defined_as_each_alone():
+    numbers = [exp(1), exp(2)]
+    for _ in range(60):
+        numbers += [numbers[-1] + 1 / numbers[-1], exp(-numbers[-2]) + numbers[-1] / (2 + numbers[-2])]
+    alone = [x.definitions for x in numbers]
+    assert max(len(d.where) for d in alone) > 20
+    assert any(d.text.startswith("≈") for d in alone)
+    for order in (list(range(len(numbers))), list(reversed(range(len(numbers))))):
+        symbols = Symbols()
+        assert {i: symbols.define(numbers[i]) for i in order} == dict(enumerate(alone))
 
 
 def test_definitions_of_a_short_form_are_the_form():

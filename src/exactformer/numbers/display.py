@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from exactformer.numbers import formula as show
 from exactformer.numbers.algebra import Algebra, normal_form
@@ -18,89 +18,69 @@ from exactformer.numbers.formula import Formula, Symbol, Value
 from exactformer.numbers.number import Exact, Named, Number, Undefined
 from exactformer.numbers.ratios import Polynomial, Ratio, Stuck
 
+_Found = TypeVar("_Found")
 _LONGEST = 160  # nodes of a formula that is shown whole
-_CHUNK = 24  # nodes of a formula in a list of definitions
-_MOST_DEFINITIONS = 40
-_WIDEST = 2000  # characters of a closed form in symbols
 _MOST_TERMS = 3  # of a sum that is also tried term by term
 _BUDGET = Budget(nodes=_LONGEST, terms=200, generators=14, work=10_000)
 
 
-class Definitions(NamedTuple):
-    """A closed form in symbols, and what they stand for, in order."""
-
-    text: str
-    where: tuple[tuple[str, str], ...]
-
-
 def simplified(x: Number) -> str:
-    return _shown(x, _simplest(x), show.text)
+    return _once(x, "simplified", lambda: _shown(x, _simplest(x), show.text))
 
 
 def latex(x: Number) -> str:
-    return _shown(x, _simplest(x), show.latex)
+    return _once(x, "latex", lambda: _shown(x, _simplest(x), show.latex))
 
 
 def written(x: Number) -> str:
-    return _shown(x, _as_written(x), show.text)
+    return _once(x, "written", lambda: _shown(x, _as_written(x), show.text))
 
 
 def written_latex(x: Number) -> str:
     return _shown(x, _as_written(x), show.latex)
 
 
+def _once(x: Number, what: str, find: Callable[[], _Found]) -> _Found:
+    """What a number is shown by is asked for in many places, and remembered with it."""
+    if type(x) is not Named:
+        return find()
+    if x.shown is None:
+        x.shown = {}
+    if what not in x.shown:
+        x.shown[what] = find()
+    return x.shown[what]  # type: ignore[no-any-return]
+
+
 def short(x: Number) -> str:
     """A few words for messages."""
     if type(x) is Undefined:
         return "an undefined value"
-    tree = _as_written(x)
-    as_text = None if tree is None else show.text(tree)
+    plain = _as_written(x)
+    as_text = None if plain is None else show.text(plain)
     return as_text if as_text is not None and len(as_text) <= 60 else "a long closed form"
 
 
-def _shown(x: Number, tree: Formula | None, write: Callable[[Formula], str]) -> str:
+def _shown(x: Number, form: Formula | None, write: Callable[[Formula], str]) -> str:
     if type(x) is Undefined:
         return "undefined" if write is show.text else r"\text{undefined}"
-    if tree is not None:
-        return write(tree)
+    return by_digits(x, write) if form is None else write(form)
+
+
+def by_digits(x: Number, write: Callable[[Formula], str] = show.text) -> str:
+    """What stands for a closed form that is too long to read."""
     try:
         return ("≈ " if write is show.text else r"\approx ") + x.digits(12)
     except Undecided:
         return "(a long closed form)" if write is show.text else r"\text{(a long closed form)}"
 
 
-def definitions(x: Number) -> Definitions:
-    """
-    >>> from exactformer.numbers import exp
-    >>> x = exp(1)
-    >>> for _ in range(6): x = x + 1 / x
-    >>> d = x.definitions
-    >>> d.text, d.where[0]
-    ('x1+1/x1+1/(x1+1/x1)+1/(x1+1/x1+1/(x1+1/x1))', ('x1', 'e^1+1/e^1+1/(e^1+1/e^1)+1/(e^1+1/e^1+1/(e^1+1/e^1))'))
-    """
-    if type(x) is not Named:
-        return Definitions(simplified(x), ())
-    symbols: dict[int, Symbol] = {}
-    where: list[tuple[str, str]] = []
-    for node in in_order(x):
-        if node is not x and _size(node, symbols, _CHUNK) >= _CHUNK:
-            if len(where) == _MOST_DEFINITIONS:
-                return Definitions(_shown(x, None, show.text), ())
-            where.append((f"x{len(where) + 1}", show.text(_tree(node, symbols))))
-            symbols[id(node)] = Symbol(where[-1][0], f"x_{{{len(where)}}}")
-    text = show.text(_tree(x, symbols))
-    if len(text) > _WIDEST:
-        return Definitions(_shown(x, None, show.text), ())
-    return Definitions(text, tuple(where))
-
-
 # -- as written
 def _as_written(x: Number) -> Formula | None:
     if type(x) is Exact:
         return Value(x.fraction) if x.origin is None else _as_written(x.origin)
-    if type(x) is not Named or _size(x, {}, _LONGEST) >= _LONGEST:
+    if type(x) is not Named:
         return None
-    return _tree(x, {})
+    return _once(x, "tree", lambda: None if _size(x, _LONGEST) >= _LONGEST else tree(x, {}))
 
 
 def in_order(root: Named) -> list[Named]:
@@ -119,23 +99,21 @@ def in_order(root: Named) -> list[Named]:
     return order
 
 
-def _size(root: Named, symbols: dict[int, Symbol], limit: int) -> int:
+def _size(root: Named, limit: int) -> int:
     """The number of nodes of the formula, counted to `limit`."""
     count, stack = 0, [root]
     while stack and count < limit:
         node = stack.pop()
-        count += 1
-        if node is root or id(node) not in symbols:
-            count += sum(type(arg) is Exact for arg in node.args)
-            stack.extend(arg for arg in node.args if type(arg) is Named)
+        count += 1 + sum(type(arg) is Exact for arg in node.args)
+        stack.extend(arg for arg in node.args if type(arg) is Named)
     return count
 
 
-def _tree(node: Exact | Named, symbols: dict[int, Symbol]) -> Formula:
+def tree(node: Exact | Named, symbols: dict[int, Symbol]) -> Formula:
     def below(arg: Exact | Named) -> Formula:
         if type(arg) is Named and id(arg) in symbols:
             return symbols[id(arg)]
-        return _tree(arg, symbols)
+        return tree(arg, symbols)
 
     if type(node) is Exact:
         return Value(node.fraction)
@@ -177,11 +155,15 @@ def _simplest(x: Number) -> Formula | None:
         return Value(x.fraction)
     if type(x) is not Named:
         return None
+    return _once(x, "simplest", lambda: _shortest(x))
+
+
+def _shortest(x: Named) -> Formula | None:
     plain = _as_written(x)
     if plain is None:
         return None
     candidates = [_one_fraction(x), _term_by_term(x), plain]
-    return min((c for c in candidates if c is not None), key=lambda tree: len(show.text(tree)))
+    return min((c for c in candidates if c is not None), key=lambda form: len(show.text(form)))
 
 
 def _term_by_term(x: Named) -> Formula | None:
@@ -248,7 +230,7 @@ def _polynomial(algebra: Algebra, p: Polynomial) -> Formula:
             inside = _polynomial(algebra, base)
             factors.append(inside if e == 1 else show.Power(inside, Fraction(int(e))))  # type: ignore[arg-type]
     factored = show.product(factors)  # type: ignore[arg-type]
-    return min(expanded, factored, key=lambda tree: len(show.text(tree)))
+    return min(expanded, factored, key=lambda form: len(show.text(form)))
 
 
 def _term(algebra: Algebra, exponents: tuple[int, ...], c: int) -> Formula:

@@ -13,8 +13,8 @@ Every node *exists*: a quotient is made only once its divisor is proved not to b
 proved positive, a root only once its radicand is proved not negative. So a proof about a node never has to ask whether the
 node means anything.
 
-Nodes are immutable as far as their meaning goes; four slots remember what was found out about them (`ball` with `bits`,
-`known`, `exact`, `settled`).
+Nodes are immutable as far as their meaning goes; five slots remember what was found out about them (`ball` with `bits`,
+`known`, `exact`, `settled`, `shown`).
 """
 
 from __future__ import annotations
@@ -148,9 +148,9 @@ class Number:
         return display.written_latex(self)
 
     @property
-    def definitions(self) -> display.Definitions:
+    def definitions(self) -> definitions.Definitions:
         """A long closed form in symbols, with the list of what they stand for."""
-        return display.definitions(self)
+        return definitions.Symbols().define(self)
 
     def _repr_latex_(self) -> str:
         return f"${self.latex}$"
@@ -226,7 +226,7 @@ class Exact(Number):
 class Named(Number):
     """A closed form that is not known to be rational."""
 
-    __slots__ = ("args", "ball", "bits", "data", "exact", "known", "landmark", "op", "settled")
+    __slots__ = ("args", "ball", "bits", "data", "exact", "known", "landmark", "op", "settled", "shown")
     status = "named"
 
     def __init__(self, op: str, args: tuple[Exact | Named, ...], data: Any = None, known: int = 0) -> None:
@@ -238,6 +238,7 @@ class Named(Number):
         self.ball: arb | None = None
         self.exact: Exact | None = None  # the rational that this was proved to be
         self.settled = False  # has a proof of being rational been tried?
+        self.shown: dict[str, Any] | None = None  # closed forms that were looked for, and how they are written
         self.landmark = False  # proofs may stop here first and take the value for an unknown
 
     def __repr__(self) -> str:
@@ -287,4 +288,4 @@ def refuse_undefined(x: Number) -> None:
 
 
 # The operators above close the circle: they need the modules that need the classes.
-from exactformer.numbers import decide, display, enclosure, field, functions, parse  # noqa: E402
+from exactformer.numbers import decide, definitions, display, enclosure, field, functions, parse  # noqa: E402

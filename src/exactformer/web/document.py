@@ -15,6 +15,7 @@ from exactformer.model.changing import rebuilt_weights
 from exactformer.model.config import ConfigError
 from exactformer.model.exact_arithmetic import MASKED
 from exactformer.numbers import Exact, Named, Undecided, Undefined
+from exactformer.numbers.definitions import Symbols
 from exactformer.numbers.enclosure import decimal_bounds
 from exactformer.numbers.nearness import nearly
 from exactformer.render import json as as_json
@@ -112,16 +113,17 @@ def brief(x: Any) -> dict[str, Any]:
 
 def opened(step: Step, index: Sequence[int], digits: int) -> dict[str, Any]:
     """One number: its closed form as written and simplified, an enclosure, and its proved digits."""
-    return opened_value(step.values[tuple(index)], digits)
+    return opened_value(step.values[tuple(index)], digits, Symbols())
 
 
-def opened_value(value: Any, digits: int) -> dict[str, Any]:
+def opened_value(value: Any, digits: int, symbols: Symbols) -> dict[str, Any]:
+    """The same of a value; the numbers of a pass share their `symbols`."""
     result: dict[str, Any] = {"value": as_json.value(value, digits), "digits": "", "where": []}
     if not isinstance(value, Exact | Named):
         return result | {"simplified": show(value, digits).text, "written": "", "latex": show(value, digits).latex}
     result |= {"simplified": str(value), "written": value.written, "latex": value.latex}
     if isinstance(value, Named) and result["simplified"].startswith("≈"):
-        text, where = value.definitions
+        text, where = symbols.define(value)
         result |= {"simplified": text, "written": "", "where": [list(pair) for pair in where]}
     try:
         result["digits"] = nearly(value, digits) if isinstance(value, Named) else value.digits(digits)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.numbers import Named
+from exactformer.numbers.definitions import Symbols
 from exactformer.trace import Step, Trace
 from exactformer.web import document
 from exactformer.web.axes import TOKEN, axes
@@ -112,13 +113,14 @@ def _opened(steps: list[Step], digits: int) -> tuple[dict[str, int], list[dict[s
     numbers: dict[str, int] = {}
     opened: list[dict[str, Any]] = []
     seen: dict[int, int] = {}
+    symbols = Symbols()
     for step in steps:
         for place, value in _named(step):
             if id(value) not in seen:
                 if len(opened) == _MOST_OPENED:
                     return numbers, opened
                 seen[id(value)] = len(opened)
-                opened.append(document.opened_value(value, max(digits, _OPENED_DIGITS)))
+                opened.append(document.opened_value(value, max(digits, _OPENED_DIGITS), symbols))
             numbers[place] = seen[id(value)]
     return numbers, opened
 
