@@ -143,11 +143,11 @@ def test_definitions_put_together_are_the_number(times):
 
 def test_numbers_that_share_their_symbols_are_defined_as_each_alone():
     numbers = [exp(1), exp(2)]
-    for _ in range(60):
+    for _ in range(50):
         numbers += [numbers[-1] + 1 / numbers[-1], exp(-numbers[-2]) + numbers[-1] / (2 + numbers[-2])]
     alone = [x.definitions for x in numbers]
     assert max(len(d.where) for d in alone) > 20
-    assert any(d.text.startswith("≈") for d in alone)
+    assert alone[-1].where == ()  # there would be too many
     for order in (list(range(len(numbers))), list(reversed(range(len(numbers))))):
         symbols = Symbols()
         assert {i: symbols.define(numbers[i]) for i in order} == dict(enumerate(alone))
