@@ -39,10 +39,23 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("schedule", ["flash", "kv-cache"])
-def test_formulas_that_are_too_long_to_be_proved_equal_are_refused(wide: str, schedule: str) -> None:
-    line = refused("prove", wide, "--schedule", schedule, "--tokens", "0 1 2 0 1")
-    assert line.startswith(f"--schedule {schedule}: the formulas that are to be proved equal have ")
-    assert "up to 20,000 are tried: give fewer tokens or a smaller model (exactformer certify proves" in line
+def test_formulas_that_are_too_long_to_be_proved_equal_are_refused(schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = xf.load("capstone").trace()
+    steps = [step for step in trace.computed if schedule == "kv-cache" or step.op == "mix"]
+    needed = cost.parts(value for step in steps for value in step.values.flat)
+    cost.check_equalities(steps, f"--schedule {schedule}")
+    monkeypatch.setattr(cost, "MOST_PARTS", needed - 1)
+    with pytest.raises(
+        xf.InputError, match=rf"^--schedule {schedule}: the formulas .* {needed:,} parts, up to {needed - 1:,} are tried"
+    ):
+        cost.check_equalities(steps, f"--schedule {schedule}")
+
+
+@pytest.mark.parametrize("schedule", ["flash", "kv-cache"])
+def test_schedules_of_a_model_of_48_dimensions_are_proved(wide: str, schedule: str) -> None:
+    done = run("prove", wide, "--schedule", schedule, "--tokens", "0 1 2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(f"{schedule} against the plain pass: proved equal, entry by entry\n")
 
 
 def test_balls_are_not_refuted() -> None:

@@ -27,7 +27,7 @@ from exactformer.numbers.number import Exact, Named
 from exactformer.numbers.ratios import CALL, PYTHON, Meter, Polynomial, Ratio, Ring, Stuck
 
 _SIGN_BITS = (256, 1024)
-_SIZES = (6, 14, 40)  # numbers of generators, tried in turn
+_SIZES = (6, 14, 40, 100)  # numbers of generators, tried in turn
 
 
 class _Finer(Exception):

@@ -18,5 +18,5 @@ def render(schedule: Schedule, digits: int = 12) -> str:
     lines.append("")
     for d in schedule.compared:
         place = "" if d.first is None else " at " + "".join(f"[{i}]" for i in d.first)
-        lines.append(f"  {d.name:<28} {_VERDICTS[d.equal]}{place}")
+        lines.append(f"  {d.name:<28} {_VERDICTS[d.equal]}{place}{', ' * bool(d.how)}{d.how}")
     return "\n".join([*lines, "", f"{schedule.name} against the plain pass: {_VERDICTS[schedule.verdict]}", ""])

@@ -14,6 +14,8 @@ import numpy as np
 from exactformer.model import arithmetic, forward
 from exactformer.model.cache import Cache
 from exactformer.model.exact_arithmetic import MASKED
+from exactformer.numbers import Undecided, Undefined
+from exactformer.numbers.congruence import Congruence
 from exactformer.numbers.field import ZERO
 from exactformer.trace.compare import Difference, differences
 from exactformer.trace.trace import Step, Trace
@@ -49,24 +51,39 @@ def flash(trace: Trace, tile: int, rescale: bool = True) -> Schedule:
     lines: list[Line] = []
     found: list[Step] = []
     plain = [step for step in trace.steps if step.op == "mix"]
+    classes = Congruence()
     for step in plain:
         weights, values = step.reads
         scores = trace[trace[weights].reads[0]].values
         z = np.empty(step.values.shape, dtype=object)
         for h, i in np.ndindex(*z.shape[:2]):
-            z[h, i] = online_row(scores[h, i], trace[values].values[h], tile, rescale, f"{step.name}[{h}][{i}]", lines)
+            v, name = trace[values].values[h], f"{step.name}[{h}][{i}]"
+            try:
+                z[h, i] = online_row(scores[h, i], v, tile, rescale, name, lines, classes)
+            except Undecided as undecided:  # which score is the largest
+                z[h, i] = Undefined(str(undecided), undecided=True)
         found.append(Step(step.name, "flash", "online softmax", "o / l", "o/l", step.reads, z))
-    return Schedule("flash", trace, tuple(lines), tuple(differences(plain, found)))
+    read = [trace[name] for step in plain for name in (trace[step.reads[0]].reads[0], step.reads[1])]  # scores and values
+    return Schedule("flash", trace, tuple(lines), tuple(differences(plain, found, read, classes)))
 
 
-def online_row(scores: Any, v: Any, tile: int, rescale: bool, name: str, lines: list[Line]) -> list[Any]:
-    """One row: z = Σ e^(s_j − m) v_j / Σ e^(s_j − m), the sums gathered tile by tile. For any numbers with the usual operators."""
+def online_row(
+    scores: Any, v: Any, tile: int, rescale: bool, name: str, lines: list[Line], classes: Congruence | None = None
+) -> list[Any]:
+    """One row: z = Σ e^(s_j − m) v_j / Σ e^(s_j − m), the sums gathered tile by tile. For any numbers with the usual operators.
+
+    Scores of one of the `classes` are not compared: they are known to be equal.
+    """
+    undefined = next((score for score in scores if isinstance(score, Undefined)), None)
+    if undefined is not None:
+        return [undefined] * v.shape[1]
     m, running, mixed = None, None, None  # type: Any, Any, Any
     for start in range(0, len(scores), tile):
         seen = [j for j in range(start, min(start + tile, len(scores))) if scores[j] is not MASKED]
         if not seen:
             continue
-        raised = max([*([] if m is None else [m]), *(scores[j] for j in seen)])
+        candidates = [*([] if m is None else [m]), *(scores[j] for j in seen)]
+        raised = max(candidates if classes is None else {classes.name(score): score for score in reversed(candidates)}.values())
         powers = np.array([(scores[j] - raised).exp() for j in seen], dtype=object)
         sums, mixes = powers.sum(), powers @ v[seen]
         if m is not None and rescale:
