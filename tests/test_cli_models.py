@@ -85,3 +85,61 @@ def test_a_random_model_does_not_sort(folder: Path) -> None:
     assert "REFUTED" in done.stdout
     assert "the last position looks at:" in done.stdout
     assert "--arithmetic arb --tokens" in done.stdout.splitlines()[-1]
+
+
+# -- the arithmetic where none is asked for
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    """48 dimensions: an exact pass over 4 tokens takes some 113,000 multiplications."""
+    config, tensors = small_config(n_embd=48, n_layer=1), small_tensors(dim=48, inner=192, layers=1)
+    return write_folder(tmp_path / "wide", config, tensors)
+
+
+def said(stderr: str) -> str:
+    (line,) = [line for line in stderr.splitlines() if line.startswith("exactformer: arithmetic ")]
+    return line
+
+
+@pytest.mark.parametrize("options", [[], ["--seed", "3", "--top-p", "0.9"]])
+def test_a_long_continuation_is_computed_in_balls_and_says_so(wide: Path, options: list[str]) -> None:
+    command = ["generate", str(wide), "--tokens", "0 1", *options]
+    short = run(*command, "--max", "2")  # 3 positions
+    assert "exactformer: arithmetic" not in short.stderr
+    assert "arithmetic exact" in short.stdout
+    long = run(*command, "--max", "3")
+    assert "arithmetic arb" in long.stdout
+    assert said(long.stderr).endswith("and exact is the default up to 100,000; choose another with --arithmetic")
+    chosen = run(*command, "--max", "3", "--arithmetic", "exact")
+    assert "exactformer: arithmetic" not in chosen.stderr
+    tokens = [[line.split()[0] for line in done.stdout.splitlines() if " proved " in line] for done in (long, chosen)]
+    assert tokens[0] == tokens[1]
+    assert len(tokens[0]) == 3
+
+
+def test_proofs_follow_the_size_of_the_model(folder: Path, wide: Path) -> None:
+    reports = {}
+    for path, arithmetic in ((folder, "arb"), (wide, "certified")):
+        done = run("prove", str(path), "--length", "2", "--rule", "sorted", "--format", "json")
+        assert said(done.stderr).startswith(f"exactformer: arithmetic {arithmetic}: an exact pass over 3 tokens takes ")
+        reports[path] = json.loads(done.stdout)
+        assert reports[path]["arithmetic"] == arithmetic
+    for path, report in reports.items():
+        for arithmetic in ("arb", "certified", *(["exact"] if path == folder else [])):
+            done = run("prove", str(path), "--length", "2", "--rule", "sorted", "--format", "json", "--arithmetic", arithmetic)
+            assert "exactformer: arithmetic" not in done.stderr
+            asked = json.loads(done.stdout)
+            assert asked["verdict"] == report["verdict"]
+            assert asked["counts"] == report["counts"]
+
+
+def test_a_circuit_is_proved_in_exact_numbers() -> None:
+    """Its logits may tie, which balls never prove."""
+    done = run("prove", "induction", "--length", "2")
+    assert "exactformer: arithmetic" not in done.stderr
+    assert "arithmetic exact" in done.stdout
+
+
+def test_options_of_exact_numbers_keep_them(wide: Path) -> None:
+    done = run("generate", str(wide), "--tokens", "0 1", "--max", "3", "--digits", "5")
+    assert done.returncode == 0
+    assert "arithmetic exact" in done.stdout

@@ -50,6 +50,12 @@ def arithmetic_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--arithmetic", type=click.Choice(ARITHMETICS), default="exact", show_default=True)(function)
 
 
+def sized_arithmetic_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Where the default follows the size of the model (`settled_arithmetic`)."""
+    told = "Default: exact, or arb where an exact pass would take long; a line says so."
+    return click.option("--arithmetic", type=click.Choice(ARITHMETICS), default="exact", help=told)(function)
+
+
 def max_option(default: int, told: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """How many tokens are to follow."""
     return click.option("--max", "most", type=Whole(1), default=default, show_default=True, help=told)
@@ -132,6 +138,19 @@ def digits_of_named_numbers(arithmetic: str) -> None:
         arithmetic != "exact" and given("digits"),
         f"--digits: numbers of {arithmetic} have the digits that they have; it goes with --arithmetic exact",
     )
+
+
+def settled_arithmetic(arithmetic: str, worksheet: Any, length: int, limits: Any) -> str:
+    """The arithmetic that was asked for, or the default for a model of this size; a line says so where it is not exact."""
+    from exactformer.worksheets.cost import default_arithmetic
+
+    if given("arithmetic"):
+        return arithmetic
+    arithmetic, why = default_arithmetic(worksheet.model, length, limits)
+    if why:
+        worksheet.checked()  # bad weights are refused in one line, before this one
+        click.echo(f"exactformer: arithmetic {arithmetic}: {why}; choose another with --arithmetic", err=True)
+    return arithmetic
 
 
 def keep_the_source(source: str, output: Path | None) -> None:

@@ -15,15 +15,17 @@ from exactformer.cli.common import (
     INTERRUPTED,
     UNDECIDED,
     Whole,
-    arithmetic_option,
     digits_of_named_numbers,
     digits_option,
     emit,
+    given,
     keep_the_source,
     max_option,
     output_option,
     printable,
     refuse,
+    settled_arithmetic,
+    sized_arithmetic_option,
 )
 from exactformer.cli.inputs import ids_of, input_options, opened, source_argument
 from exactformer.progress import Progress
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=Whole(-(10**18)), help="The seed of what is drawn. Default: a new one, which is printed.")
 @click.option("--stop", metavar="TOKEN", multiple=True, help="End with this token of the vocabulary; repeatable.")
 @digits_option
-@arithmetic_option
+@sized_arithmetic_option
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @output_option
 def command(
@@ -53,6 +55,7 @@ def command(
     """Continue a text: greedily, or with --top-k, --top-p, --temperature or --seed by drawing, which is proved too."""
     from exactformer.decoding import DecodingError, generate
     from exactformer.decoding.generating import fresh_seed
+    from exactformer.worksheets.cost import GENERATING
 
     keep_the_source(source, output)
     digits_of_named_numbers(arithmetic)
@@ -61,6 +64,9 @@ def command(
         strategy = _strategy(top_k, top_p, temperature, seed)
         worksheet = opened(source)
         ids = ids_of(asked, worksheet)
+        if not given("digits"):  # which goes with exact alone
+            positions = min(len(ids) + most - 1, worksheet.model.config.length or len(ids) + most - 1)
+            arithmetic = settled_arithmetic(arithmetic, worksheet, positions, GENERATING)
         worksheet.fits(arithmetic, len(ids))
         seed = None if strategy.greedy else fresh_seed() if seed is None else seed
         with Progress() as progress:

@@ -21,6 +21,7 @@ from exactformer.cli.common import (
     keep_the_source,
     output_option,
     refuse,
+    settled_arithmetic,
     signs_of_life,
 )
 from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, source_argument
@@ -63,8 +64,8 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
 @change_options
 @digits_option
 @click.option(
-    "--arithmetic", type=click.Choice(("exact", "arb", "certified")), default="exact", show_default=True,
-    help="What it is proved in; by default arb where there is no circuit.",
+    "--arithmetic", type=click.Choice(("exact", "arb", "certified")), default="exact",
+    help="What it is proved in. Default: exact for a circuit or a tiny model, arb for a small one, else certified; a line says so.",
 )  # fmt: skip
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @output_option
@@ -74,6 +75,8 @@ def command(
     hard: bool, mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
+    from exactformer.worksheets.cost import PROVING
+
     keep_the_source(source, output)
     refuse(
         schedule is None and length is None,
@@ -95,12 +98,13 @@ def command(
     worksheet = loaded(source)
     longer = length if worksheet.circuit is not None and length > worksheet.circuit.length else None
     worksheet = changed(worksheet, changes, hard, mask, None if searching else strength, longer)
-    if not given("arithmetic") and worksheet.circuit is None:
-        arithmetic = "arb"
     if searching:
         refuse(worksheet.circuit is None, f"--strength search: {source} has no circuit")
         _search(worksheet, length, arithmetic, journal, workers, cluster, output)
     else:
+        question = _Question(worksheet, rule, length, source)
+        if worksheet.circuit is None:  # the logits of circuits may tie, which only exact numbers prove
+            arithmetic = settled_arithmetic(arithmetic, worksheet, question.longest, PROVING)
         command = ["exactformer", "trace", source, *(part for change in changes for part in ("--set", change)), *["--hard"] * hard]
         options = {
             "mask": mask,
@@ -109,7 +113,7 @@ def command(
             "arithmetic": arithmetic if arithmetic != "exact" else None,
         }
         command += [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
-        _theorem(_Question(worksheet, rule, length, source), arithmetic, journal, workers, cluster, form, output, command)
+        _theorem(question, arithmetic, journal, workers, cluster, form, output, command)
 
 
 class _Question:

@@ -15,16 +15,18 @@ from exactformer.cli.common import (
     FORMATS,
     UNDECIDED,
     Whole,
-    arithmetic_option,
     change_options,
     colour,
     digits_of_named_numbers,
     digits_option,
     emit,
+    given,
     keep_the_source,
     output_option,
     refuse,
+    settled_arithmetic,
     signs_of_life,
+    sized_arithmetic_option,
     upstream,
     width,
 )
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 @click.option("--target", metavar="NAMES", help="With --break: target tokens, to compare the gradients too.")
 @click.option("--stop-at-named", is_flag=True, help="End each position at its first named step.")
 @digits_option
-@arithmetic_option
+@sized_arithmetic_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @output_option
 def command(
@@ -65,6 +67,7 @@ def command(
     """Trace a forward pass line by line: a built-in example (by default the capstone), your own worksheet, or a GPT-2 folder."""
     from exactformer.model.changing import with_norm
     from exactformer.render import tables
+    from exactformer.worksheets.cost import TRACING
 
     keep_the_source(source, output)
     refuse(target is not None and not mistakes, "--target: goes with --break; for gradients alone there is exactformer grad")
@@ -92,7 +95,10 @@ def command(
             worksheet = replace(worksheet, model=with_norm(worksheet.model, norm))
         if stable:
             worksheet = replace(worksheet, model=replace(worksheet.model, config=replace(worksheet.model.config, stable=True)))
-        result = worksheet.trace(ids_of(asked, worksheet), arithmetic, stop_at_named, progress)
+        ids = ids_of(asked, worksheet)
+        if not any(map(given, ("digits", "decimals", "stop_at_named"))):  # which go with exact
+            arithmetic = settled_arithmetic(arithmetic, worksheet, len(ids), TRACING)
+        result = worksheet.trace(ids, arithmetic, stop_at_named, progress)
         if mistakes:
             emit(_comparison(worksheet, result, mistakes, target, form, digits), output)
             return

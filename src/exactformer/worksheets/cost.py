@@ -6,7 +6,7 @@ multiplication of an exact pass stays in memory; and to prove two of them equal,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from flint import arb
 
@@ -14,11 +14,50 @@ from exactformer.model import Config, InputError, Model
 from exactformer.numbers import Named
 from exactformer.trace import Step
 
+Limits = Mapping[str, int | None]
 MOST_WEIGHTS = 4_000_000  # as objects: about 130 bytes each
 MOST_MULTIPLICATIONS = 100_000_000  # of an exact pass: about 2 µs and 40 bytes each, minutes and gigabytes together
 _FLOAT, _OBJECT = 8, 100  # bytes of a number
 _LITTLE = 2**28  # bytes that every machine has
 MOST_PARTS = 5_000_000  # of formulas that are proved equal: about 20 µs each
+
+# What is computed with where nobody says it: arithmetics, and up to how many multiplications of a pass each is taken. On one core
+# an exact pass takes about 10 µs for each of them, and balls 0.2 µs; certified arrays take milliseconds whatever the size, and more
+# than balls where a model is small. A trace is read, and worth waiting for; a proof has thousands of passes.
+TRACING: Limits = {"exact": MOST_MULTIPLICATIONS, "arb": None}
+GENERATING: Limits = {"exact": 100_000, "arb": None}  # all tokens together
+PROVING: Limits = {"exact": 1_000, "arb": 20_000, "certified": None}  # one case
+
+
+def default_arithmetic(model: Model, length: int, limits: Limits) -> tuple[str, str]:
+    """The arithmetic for passes over `length` tokens by the size of the model; and why, where it is not `exact`.
+
+    >>> from exactformer import load
+    >>> default_arithmetic(load("capstone").model, 2, PROVING)
+    ('exact', '')
+    >>> default_arithmetic(load("induction").model, 6, PROVING)
+    ('arb', 'an exact pass over 6 tokens takes 6,480 multiplications, and exact is the default up to 1,000')
+    """
+    needed = multiplications(model.config, length)
+    possible = [name for name in limits if _possible(name, model)]
+    name = next((name for name in possible if needed <= (limits[name] or needed)), possible[-1])
+    if name == "exact":
+        return name, ""
+    tokens = f"{length:,} token{'s' * (length != 1)}"
+    return name, f"an exact pass over {tokens} takes {needed:,} multiplications, and exact is the default up to {limits['exact']:,}"
+
+
+def _possible(arithmetic: str, model: Model) -> bool:
+    """Does the model go with this arithmetic? Certified arrays take any number of weights, but no LayerNorm without an ε."""
+    config = model.config
+    soft = not config.hard and not config.late_mask
+    if arithmetic == "certified":
+        return soft and (config.epsilon is None or config.epsilon.value > 0)
+    return arithmetic == "exact" or (not config.hard and _weights(model) <= MOST_WEIGHTS)
+
+
+def _weights(model: Model) -> int:
+    return sum(weight.size for _, weight in model.weights.named())
 
 
 def multiplications(config: Config, length: int) -> int:
@@ -55,7 +94,7 @@ def parts(values: Iterable[object]) -> int:
 
 def check_pass(model: Model, name: str, arithmetic: str, length: int) -> None:
     """Refuse a pass over `length` tokens that is too large for numbers that are objects."""
-    weights = sum(weight.size for _, weight in model.weights.named())
+    weights = _weights(model)
     if weights > MOST_WEIGHTS:
         raise InputError(
             f"{name}: has {weights:,} weights; {arithmetic} arithmetic takes up to {MOST_WEIGHTS:,} "
