@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import uvicorn
 
@@ -13,12 +15,20 @@ from children import PATIENCE
 from exactformer.cli.serve import _listener
 from exactformer.web.app import application
 
+T = TypeVar("T")
+
 
 def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def awaited(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What it answers, in a thread of its own: where a browser is open, this one has an event loop already."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 class Serving:

@@ -17,7 +17,7 @@ from exactformer.render import json as as_json
 from exactformer.web.api import OPERATIONS
 from exactformer.web.workers import Answer
 from exactformer.worksheets import example_text, load
-from web.serving import Serving, until
+from web.serving import Serving, awaited, until
 
 CAPSTONE = {"example": "capstone"}
 JSON = {"content-type": "application/json"}
@@ -187,7 +187,7 @@ def test_quick_computations_do_not_wait_for_long_ones() -> None:
                 one.cancel()
 
     with Serving(workers=2, seconds=10 * PATIENCE) as server:
-        asyncio.run(meanwhile(server.address))
+        awaited(meanwhile(server.address))
 
 
 @pytest.mark.parametrize(("allowed", "task", "seconds"), [(20, "pass", 20), (20, "theorem", 60), (100, "theorem", 100)])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from web.load import load
-from web.serving import Serving
+from web.serving import Serving, awaited
 
 
 def resident() -> int:
@@ -16,9 +15,9 @@ def resident() -> int:
 
 
 def test_a_hundred_clients_step_and_edit(server: Serving) -> None:
-    asyncio.run(load(server.address, 20, 1))  # everything that is made once is there
+    awaited(load(server.address, 20, 1))  # everything that is made once is there
     before = resident()
-    tally = asyncio.run(load(server.address, 100, 4))
+    tally = awaited(load(server.address, 100, 4))
     assert tally.errors == []
     assert tally.lost == 0
     assert tally.requests > 100

@@ -144,7 +144,7 @@ def test_ids_where_tokens_have_no_names(page: Page, proving: Serving) -> None:
 
 def test_what_is_refused_is_one_line(page: Page, proving: Serving) -> None:
     asked(page, proving, "3 40")
-    expect(page.locator(".end .problem")).to_have_text("position 1: no token has the id 40: the vocabulary has 0 to 39")
+    expect(page.locator(".end .problem")).to_have_text("ids: position 1: no token has the id 40: the vocabulary has 0 to 39")
     page.get_by_label("The ids").fill("")
     page.get_by_role("button", name="Prove").click()
     expect(page.locator(".end .problem")).to_have_text("ids: is empty: give at least one token")
