@@ -287,6 +287,22 @@ def test_a_model_that_is_prepared_is_waited_for(page: Page, worded: Serving) -> 
     expect(bar).to_have_count(0)
 
 
+def test_an_address_that_is_opened_early_waits_for_what_the_model_takes(page: Page, proving: Serving) -> None:
+    """Before it is loaded, a model does not say whether it takes a text or ids."""
+    until(lambda: proving.app.state.certifier.about["state"] == "ready")
+    early = {"version": "", "model": {"name": "tiny", "state": "loading", "share": 0}}
+    page.route("**/api/about", lambda route: route.fulfill(json=early))
+    page.goto(f"{proving.address}/#certified?prompt=3%204&tokens=1")
+    expect(page.get_by_role("progressbar", name="Preparation of the model")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".end")).to_have_text("Cancelled.")
+    page.get_by_role("button", name="Prove").click()
+    page.unroute("**/api/about")
+    finished(page)
+    assert page.locator(".claim.proved").count() == 1
+    assert page.locator(".continued .given").all_inner_texts() == ["#3", "#4"]
+
+
 def test_a_model_that_failed_says_why(page: Page, tmp_path: Path) -> None:
     with Serving(workers=2, model=str(broken_folder(tmp_path / "nan"))) as server:
         page.goto(f"{server.address}/#certified")

@@ -173,13 +173,14 @@ export class Certified {
   async prove() {
     this.stop();
     const run = (this.run = { question: this.question, claims: [] });
-    const kind = this.model.tokenizer ? "continued" : "continued words";
-    const text = scrolling(h("div", { class: kind }), "The text with what follows");
+    const text = scrolling(h("div", { class: "continued" }), "The text with what follows");
     const list = h("ol", { class: "claims" });
     const end = h("div", { class: "end" });
     this.result.replaceChildren(text, list, end);
     this.busy(true);
     try {
+      await this.described(run);
+      text.classList.toggle("words", !this.model.tokenizer);
       for (let next = 1; next <= run.question.tokens; next++) {
         end.replaceChildren(h("p", { class: "proving" }, `Proving token ${next} …`));
         const claim = await this.asked({ ...run.question, number: next });
@@ -199,6 +200,17 @@ export class Certified {
     } finally {
       if (this.run === run || this.run === null) this.busy(false);
     }
+  }
+
+  /** Wait until the model says whether it takes a text or ids: an address can be opened before it does. */
+  async described(run) {
+    while (this.model.text === undefined && this.model.state !== "failed") {
+      await new Promise((wake) => setTimeout(wake, POLL));
+      await this.look();
+      if (this.run !== run) throw new DOMException("cancelled", "AbortError");
+    }
+    const { prompt, ids = prompt, ...numbers } = run.question;
+    if (this.model.text === false) run.question = { ids, ...numbers };
   }
 
   /** One token. Where it takes a while, perhaps the model is being prepared again. */
