@@ -155,7 +155,7 @@ class _Passes:
         self.ops, self.cache = ops, Cache() if self.model.config.keeps_past else None
 
     def _logits(self, ids: list[int]) -> Any:
-        new = ids if self.cache is None else ids[self.cache.length :]
+        new = ids if self.cache is None else self.cache.after(ids)
         logits = forward(self.model, new, self.ops, self._note, self.cache)[-1]
         if isinstance(logits[0], Undefined) and len(new) < len(ids):
             self._start(self.ops)

@@ -2,7 +2,8 @@
 
 from exactformer.model.arithmetic import Arithmetic, Choice, Note
 from exactformer.model.config import Config, ConfigError
-from exactformer.model.forward import InputError, Model, forward
+from exactformer.model.errors import InputError
+from exactformer.model.forward import Model, forward
 from exactformer.model.weights import AttentionWeights, BlockWeights, MlpWeights, NormWeights, Weights
 
 __all__ = [

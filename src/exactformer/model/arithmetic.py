@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from exactformer.model import machine
 from exactformer.model.cache import Cache
 from exactformer.model.config import Activation, Config, ConfigError
 from exactformer.model.weights import AttentionWeights, MlpWeights, NormWeights
@@ -41,6 +42,10 @@ class Arithmetic(ABC):
     """The operations of a pass. Shapes: x [T, dim]; q, k, v, z [heads, T, head_dim]; scores, pattern [heads, T, T]."""
 
     name: str
+
+    def begin(self) -> None:
+        """Asked before every pass: a machine on which nothing would be proved is refused."""
+        machine.check()
 
     # -- what every arithmetic supplies
     @abstractmethod

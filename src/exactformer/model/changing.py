@@ -10,7 +10,7 @@ from typing import Any
 from exactformer.model.config import ConfigError, Norm
 from exactformer.model.exact_arithmetic import ExactArithmetic
 from exactformer.model.forward import Model
-from exactformer.model.weights import NormWeights, Weights
+from exactformer.model.weights import NormWeights, rebuilt_weights
 from exactformer.numbers import array, exact
 
 _CHANGE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\[([\d\s,]*)\]\s*=(.*)")
@@ -72,22 +72,3 @@ def _parsed(change: str, values: dict[str, Any]) -> tuple[str, tuple[int, ...], 
         return name, place, exact(match[3].strip())
     except ValueError as error:
         raise ConfigError(name, str(error)) from None
-
-
-def rebuilt_weights(weights: Weights, values: dict[str, Any]) -> Weights:
-    """The same weights with other values, by name."""
-
-    def rebuilt(group: Any, prefix: str) -> Any:
-        changes: dict[str, Any] = {}
-        for field in group.__dataclass_fields__:
-            value = getattr(group, field)
-            if field == "blocks":
-                changes[field] = tuple(rebuilt(block, f"{prefix}blocks.{n}.") for n, block in enumerate(value))
-            elif hasattr(value, "__dataclass_fields__"):
-                changes[field] = rebuilt(value, f"{prefix}{field}.")
-            elif value is not None:
-                changes[field] = values[prefix + field]
-        return replace(group, **changes)
-
-    result: Weights = rebuilt(weights, "")
-    return result

@@ -22,6 +22,9 @@ class FloatArithmetic(Arithmetic):
         self.dtype = np.dtype(name)
         self.loaded: dict[Any, tuple[Any, Floats]] = {}  # by place: the weights, kept so that the place stays theirs; the floats
 
+    def begin(self) -> None:
+        """On any machine: nothing is proved."""
+
     def load(self, weights: Any) -> Floats:
         """Weights that nobody can write to, such as those of a model file, are converted once."""
         if weights.dtype == object:

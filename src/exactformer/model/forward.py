@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,24 +10,38 @@ import numpy as np
 
 from exactformer.model.arithmetic import Arithmetic, Note
 from exactformer.model.cache import Cache
-from exactformer.model.config import Config
+from exactformer.model.config import Config, ConfigError
+from exactformer.model.errors import InputError
 from exactformer.model.positions import sinusoidal
-from exactformer.model.weights import BlockWeights, Weights, check_shapes
+from exactformer.model.weights import BlockWeights, Weights, sealed, taken
 
-
-class InputError(ValueError):
-    """Tokens that the model cannot take."""
+__all__ = ["InputError", "Model", "forward"]
 
 
 @dataclass(frozen=True)
 class Model:
-    """A configuration with weights that fit it."""
+    """A configuration with weights that fit it. They are its own: nobody can write to them."""
 
     config: Config
     weights: Weights
 
     def __post_init__(self) -> None:
-        check_shapes(self.config, self.weights)
+        if type(self.config) is not Config:
+            raise ConfigError("config", f"is of the class {type(self.config).__name__}, not Config")
+        object.__setattr__(self, "weights", taken(self.config, self.weights))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From another process, or a deep copy: arrays that this model alone holds."""
+        sealed(state["weights"])
+        Model.__init__(self, state["config"], state["weights"])
+
+    def same_as(self, other: Model) -> bool:
+        """Is it this very model: the same configuration with the same arrays? They cannot have changed."""
+        if self is other:
+            return True
+        pairs = list(zip(self.weights.named(), other.weights.named(), strict=False))
+        same = all(name == theirs and mine is array for (name, mine), (theirs, array) in pairs)
+        return same and len(pairs) == len(list(other.weights.named())) and self.config == other.config
 
     def ids(self, tokens: tuple[str, ...]) -> list[int]:
         """The vocabulary indices of `tokens`, or one clear line about the first that does not fit."""
@@ -45,18 +60,47 @@ class Model:
             )
         return [index[token] for token in tokens]
 
+    def checked(self, ids: Sequence[int], start: int = 0) -> list[int]:
+        """Vocabulary indices as plain integers, or one clear line about the first that does not fit; `start` are before them.
 
-def forward(model: Model, ids: list[int], ops: Arithmetic, note: Note, cache: Cache | None = None) -> Any:
+        >>> from exactformer.worksheets import load
+        >>> load("capstone").model.checked([0, True])
+        Traceback (most recent call last):
+        exactformer.model.errors.InputError: position 1: True is not the id of a token
+        """
+        size, length = len(self.config.vocabulary), self.config.length
+        try:
+            given = list(ids)
+        except TypeError:
+            raise InputError(f"{str(ids)[:40]}: is not a sequence of ids of tokens") from None
+        if not given:
+            raise InputError("the input is empty: give at least one token")
+        for position, token in enumerate(given, start):
+            if type(token) is not int and not isinstance(token, np.integer):
+                raise InputError(f"position {position}: {str(token)[:40]} is not the id of a token")
+            if not 0 <= token < size:
+                raise InputError(f"position {position}: the token {token} is not in the vocabulary of {size:,}")
+        if length is not None and start + len(given) > length:
+            raise InputError(f"position {length}: the model has {length} positions, the input {start + len(given)} tokens")
+        return list(map(int, given))
+
+
+def forward(model: Model, ids: Sequence[int], ops: Arithmetic, note: Note, cache: Cache | None = None) -> Any:
     """The logits [T, vocabulary] of the tokens `ids`, or the last stream [T, dim] of a model without unembedding.
 
     Every step on the way is told to `note`. With a `cache`, `ids` are the tokens that follow those computed with it before.
     """
+    ops.begin()
     config, weights = model.config, model.weights
-    x, at = _embed(config, weights, ids, 0 if cache is None else cache.length, ops, note)
+    start = 0 if cache is None else cache.length
+    ids = model.checked(ids, start)
+    if cache is not None:
+        cache.begin(model, ops)
+    x, at = _embed(config, weights, ids, start, ops, note)
     for n, block in enumerate(weights.blocks):
         x, at = _block(config, block, f"blocks.{n}", x, at, ops, note, cache)
     if cache is not None:
-        cache.length += len(ids)
+        cache.finish(ids)
     if weights.ln_final is not None:
         x, at = ops.layer_norm(x, weights.ln_final, config, "ln_final", at, note), "ln_final.out"
     if config.unembedding == "none":

@@ -1,18 +1,25 @@
 """The weights of a model, under the names that TransformerLens gives them, and their shapes.
 
 Rows multiply matrices from the left: q = x W_Q, and so on. A bias that is None is not there.
+
+Every model takes its weights through `taken`: arrays of exact numbers, or of floats whose values every arithmetic takes exactly;
+and nobody can write to them afterwards. So whoever keeps what was computed from an array may go by the array itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from exactformer.model.config import Config, ConfigError
-from exactformer.numbers import Number
+from exactformer.numbers import Exact, Named, Undefined
 
 Array = Any  # numpy.ndarray of numbers or of floats
+_FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))  # of this machine's byte order; a bfloat16 is a float32
+_NUMBERS = (Exact, Named, Undefined)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,20 +120,135 @@ def expected_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def check_shapes(config: Config, weights: Weights) -> None:
-    """Every weight there is has its place in the configuration, and its shape; none is missing."""
+def taken(config: Config, weights: Weights) -> Weights:
+    """The weights as a model holds them: each has its place in the configuration and its shape, none is missing, all are numbers.
+
+    What somebody could still write to, through the array or through one that it is a view of, is copied.
+
+    >>> config = Config(vocabulary=("a",), dim=1, blocks=0, norm="none", mask="causal", scale="none")
+    >>> taken(config, Weights(W_E=np.ones((1, 1), dtype=np.longdouble)))
+    Traceback (most recent call last):
+    exactformer.model.config.ConfigError: W_E: has the dtype longdouble: float16, float32, float64 are taken, and exact numbers
+    """
+    _check_groups(weights)
     shapes = expected_shapes(config)
     given = dict(weights.named())
     for name, value in given.items():
         if name not in shapes:
             raise ConfigError(name, "has no place in this model")
-        if not hasattr(value, "shape") or (value.dtype == object and not all(isinstance(x, Number) for x in value.flat)):
-            raise ConfigError(name, "is not an array of numbers: make one with exactformer.array")
+        _check_kind(name, value)
         if tuple(value.shape) != shapes[name]:
             raise ConfigError(name, f"has the shape {_shape(value.shape)}, not {_shape(shapes[name])}")
+        _check_entries(name, value)
     for name in shapes:
         if name not in given and not name.rpartition(".")[2].startswith("b_"):
             raise ConfigError(name, "is missing")
+    if all(map(_lasting, given.values())):
+        return weights
+    return rebuilt_weights(weights, {name: value if _lasting(value) else _copied(value) for name, value in given.items()})
+
+
+def _check_groups(weights: Weights) -> None:
+    """Of these very classes: another could hold weights back."""
+    kinds: list[tuple[str, Any, type]] = [("weights", weights, Weights)]
+    if type(weights) is Weights:
+        if type(weights.blocks) is not tuple:
+            raise ConfigError("blocks", "is not a tuple of BlockWeights")
+        kinds += [(f"blocks.{n}", block, BlockWeights) for n, block in enumerate(weights.blocks)]
+        for n, block in enumerate(weights.blocks):
+            if type(block) is BlockWeights:
+                parts = (("attn", AttentionWeights), ("mlp", MlpWeights), ("ln1", NormWeights), ("ln2", NormWeights))
+                kinds += [(f"blocks.{n}.{part}", getattr(block, part), kind) for part, kind in parts]
+        kinds.append(("ln_final", weights.ln_final, NormWeights))
+    for name, group, kind in kinds:
+        if type(group) is not kind and not (group is None and name.rpartition(".")[2] in ("mlp", "ln1", "ln2", "ln_final")):
+            raise ConfigError(name, f"is of the class {type(group).__name__}, not {kind.__name__}")
+
+
+def _check_kind(name: str, value: Any) -> None:
+    """An array itself, no subclass such as a masked one, of numbers that every arithmetic takes as they are."""
+    if not isinstance(value, np.ndarray):
+        raise ConfigError(name, "is not an array of numbers: make one with exactformer.array")
+    if type(value) is not np.ndarray:
+        raise ConfigError(name, f"is of the class {type(value).__name__}: give a plain array, as numpy.asarray makes it")
+    if value.dtype != object and value.dtype not in _FLOATS:
+        taken = ", ".join(dtype.name for dtype in _FLOATS)
+        kind = value.dtype.name if value.dtype.isnative else value.dtype.str
+        raise ConfigError(name, f"has the dtype {kind}: {taken} are taken, and exact numbers, as exactformer.array makes them")
+
+
+def _check_entries(name: str, value: Array) -> None:
+    """Numbers of ours, or finite floats. The floats of a mapped file are looked at when they are computed with."""
+    if value.dtype == object:
+        wrong = next((i for i, x in enumerate(value.flat) if type(x) not in _NUMBERS), None)
+        if wrong is not None:
+            kind = type(value.flat[wrong]).__name__
+            raise ConfigError(entry(name, value, wrong), f"is a {kind}, not an exact number: make arrays with exactformer.array")
+    elif not _mapped(value) and not np.isfinite(value).all():
+        raise ConfigError(entry(name, value, int(np.argmin(np.isfinite(value)))), "is infinite or not a number")
+
+
+def entry(name: str, value: Array, flat: int) -> str:
+    """The name of an entry: W_E[0,1]."""
+    return f"{name}[{','.join(str(int(i)) for i in np.unravel_index(flat, value.shape))}]"
+
+
+def _owner(value: Array) -> Any:
+    """What an array is a view of at last: an array, or something else that holds bytes."""
+    while isinstance(value, np.ndarray) and value.base is not None:
+        value = value.base
+    return value
+
+
+def _mapped(value: Array) -> bool:
+    return not isinstance(_owner(value), np.ndarray)
+
+
+def _lasting(value: Array) -> bool:
+    """Can nobody write to the array, nor to any that it is a view of?"""
+    while isinstance(value, np.ndarray):
+        if value.flags.writeable:
+            return False
+        if value.base is None:
+            return True
+        value = value.base
+    try:
+        return memoryview(value).readonly
+    except TypeError:
+        return False
+
+
+def _copied(value: Array) -> Array:
+    """In the order of memory, so that heads stay side by side."""
+    copy = np.array(value, order="K")
+    copy.setflags(write=False)
+    return copy
+
+
+def sealed(weights: Weights) -> None:
+    """Make arrays that nobody else holds, such as those of another process, read-only without a copy."""
+    for _, value in weights.named():
+        if value.base is None:
+            value.setflags(write=False)
+
+
+def rebuilt_weights(weights: Weights, values: dict[str, Any]) -> Weights:
+    """The same weights with other values, by name."""
+
+    def rebuilt(group: Any, prefix: str) -> Any:
+        changes: dict[str, Any] = {}
+        for field in group.__dataclass_fields__:
+            value = getattr(group, field)
+            if field == "blocks":
+                changes[field] = tuple(rebuilt(block, f"{prefix}blocks.{n}.") for n, block in enumerate(value))
+            elif hasattr(value, "__dataclass_fields__"):
+                changes[field] = rebuilt(value, f"{prefix}{field}.")
+            elif value is not None:
+                changes[field] = values[prefix + field]
+        return replace(group, **changes)
+
+    result: Weights = rebuilt(weights, "")
+    return result
 
 
 def _shape(shape: tuple[int, ...]) -> str:

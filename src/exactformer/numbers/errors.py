@@ -16,7 +16,7 @@ class Undecided(ArithmeticError):
         self.question = question
         self.bits = bits
 
-    def __reduce__(self) -> tuple[type[Undecided], tuple[str, int]]:
+    def __reduce__(self) -> tuple[type[Undecided], tuple[str] | tuple[str, int]]:
         return Undecided, (self.question, self.bits)
 
 

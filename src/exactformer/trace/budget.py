@@ -16,10 +16,9 @@ import numpy as np
 from exactformer.model import Config, Model, forward
 from exactformer.model.backward import Part, backward
 from exactformer.model.cache import Cache
-from exactformer.model.changing import rebuilt_weights
 from exactformer.model.counting import KINDS, Counted, CountingArithmetic, blank
 from exactformer.model.exact_arithmetic import MASKED, hidden
-from exactformer.model.weights import expected_shapes
+from exactformer.model.weights import expected_shapes, rebuilt_weights
 from exactformer.trace.schedules import online_row
 from exactformer.trace.trace import Step
 

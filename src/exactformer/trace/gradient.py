@@ -8,8 +8,8 @@ from typing import Any
 
 from exactformer.model import Model, arithmetic
 from exactformer.model.backward import Part, backward
-from exactformer.model.changing import rebuilt_weights
 from exactformer.model.forward import InputError
+from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, exact
 from exactformer.trace.formulas import describe_parts
 from exactformer.trace.trace import Step, Trace, run

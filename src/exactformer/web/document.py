@@ -11,9 +11,9 @@ from flint import arb
 
 from exactformer.model import Model
 from exactformer.model.breaking import MISTAKES, broken
-from exactformer.model.changing import rebuilt_weights
 from exactformer.model.config import ConfigError
 from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, Named, Undecided, Undefined
 from exactformer.numbers.definitions import Symbols
 from exactformer.numbers.enclosure import decimal_bounds
