@@ -134,9 +134,9 @@ def test_bounds_of_softmax() -> None:
 
 @pytest.mark.parametrize("digits", [0, 40, 110])
 def test_what_rational_weights_lose(digits: int) -> None:
-    """Lemma 19: the floats nearest to them are right to u, however small they are; the slices to 2^−337 in each entry."""
+    """Lemma 19: the floats nearest to them are right to u of themselves; the slices to 2^−337 in each entry."""
     true = fractions(np.random.default_rng(digits).standard_normal((3, 4))) / (3 * 10**digits)
-    matrix = weights.Matrix((numbers(true),), "w", {})
+    matrix = weights.Matrix((numbers(true),), "w", weights.Norms())
     in_floats = sum(((true - fractions(matrix.dense)) ** 2).ravel())
     assert in_floats < Fraction(matrix.dense_slack) ** 2 <= 40 * sum((true**2).ravel()) * U**2
     assert sum((true**2).ravel()) <= Fraction(matrix.entries) ** 2

@@ -14,7 +14,7 @@ import pytest
 from flint import arb, fmpq
 from small_models import arb_steps, gpt2_shaped, moved_model, worst_ratio
 
-from exactformer.certified import Ball, CertifiedArithmetic, certify
+from exactformer.certified import Ball, CertifiedArithmetic, OutOfRangeError, Prepared, certify
 from exactformer.certified.choosing import choose_row
 from exactformer.certified.normalising import reach
 from exactformer.checkpoints import open_checkpoint
@@ -89,14 +89,21 @@ def _kept(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any
     return value
 
 
-def test_a_pass_that_ends_early_leaves_no_keys_behind() -> None:
+def test_a_pass_that_ends_early_leaves_no_keys_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     model, cache = gpt2_shaped("trained", 4), Cache()
-    certify(model, [5, 6, 7], cache=cache, schedule=(6, 6, 6))
-    beyond = with_block(model, attn={"b_O": np.full_like(model.weights.blocks[1].attn.b_O, 3e6)})
-    assert not certify(beyond, [5, 6, 7, 9], cache=cache, cap=6, schedule=(6, 6, 6)).proved
-    assert cache.length == 3
-    again = certify(model, [5, 6, 7, 9, 10], cache=cache, schedule=(6, 6, 6))
-    whole = certify(model, [5, 6, 7, 9, 10], schedule=(6, 6, 6))
+    prepared = Prepared(model)
+    certify(model, [5, 6, 7], prepared=prepared, cache=cache, schedule=(6,) * 5)
+    with monkeypatch.context() as patched:
+
+        def beyond(self: Any, x: Any, weights: Any, config: Any, name: str, *rest: Any) -> Any:
+            raise OutOfRangeError("a value beyond 2^20")
+
+        patched.setattr(CertifiedArithmetic, "mlp", beyond)
+        assert not certify(model, [5, 6, 7, 9], prepared=prepared, cache=cache, cap=6, schedule=(6,) * 5).proved
+    assert cache.ids == (5, 6, 7)
+    assert cache.held["blocks.0.attn"][0].shape[1] == 4
+    again = certify(model, [5, 6, 7, 9, 10], cache=cache, schedule=(6,) * 5)
+    whole = certify(model, [5, 6, 7, 9, 10], schedule=(6,) * 5)
     assert again.token == whole.token
     assert all(a.low <= b.high and b.low <= a.high for a, b in zip(again.top, whole.top, strict=True))
 

@@ -31,7 +31,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 def kept(model: Model, tmp_path: Path) -> Path:
     """The file with the norms of the model."""
     digest = model_hash(model)
-    with prepared(model, digest, folder=tmp_path) as ready:
+    with prepared(model, folder=tmp_path) as ready:
         ready.prepare()
     path = place(digest, tmp_path)
     assert path is not None
@@ -45,7 +45,7 @@ def test_norms_are_found_again_and_prove_the_same(model: Model, kept: Path) -> N
     assert len(norms) >= 10
     assert outlook is not None
     assert {len(each.halves) for each in outlook.growths} == {entries(model.config)}
-    with prepared(model, model_hash(model), folder=kept.parent) as ready:
+    with prepared(model, folder=kept.parent) as ready:
         assert (ready.norms, ready.outlook) == (norms, outlook)
         ready.prepare(lambda step: pytest.fail(f"{step} was computed again"))
         again = certify(model, [3, 4], prepared=ready, schedule=(6,) * entries(model.config))
@@ -79,7 +79,7 @@ def test_no_damage_is_trusted(model: Model, kept: Path) -> None:
         assert found in (None, written), at
         refused += found is None
     assert refused > 400
-    with prepared(model, digest, folder=kept.parent) as ready:
+    with prepared(model, folder=kept.parent) as ready:
         assert (ready.norms, ready.outlook) in (({}, None), written)
         ready.prepare()
     assert read(kept, digest) == written
@@ -106,7 +106,7 @@ def test_links_and_pipes_are_not_followed(kept: Path, model: Model, tmp_path: Pa
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(model: Model, tmp_path: Path) -> None:
-    with prepared(model, model_hash(model), folder=tmp_path / "not there") as ready:
+    with prepared(model, folder=tmp_path / "not there") as ready:
         ready.prepare()
     assert ready.norms
 
@@ -116,7 +116,7 @@ def test_an_interrupted_run_keeps_what_it_had(model: Model, tmp_path: Path) -> N
         if step == "blocks.1.attn.out":
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), prepared(model, model_hash(model), folder=tmp_path) as ready:
+    with pytest.raises(KeyboardInterrupt), prepared(model, folder=tmp_path) as ready:
         ready.prepare(stop)
     path = place(model_hash(model), tmp_path)
     assert path is not None
@@ -124,7 +124,7 @@ def test_an_interrupted_run_keeps_what_it_had(model: Model, tmp_path: Path) -> N
     assert found
     norms, outlook = found
     assert outlook is None
-    with prepared(model, model_hash(model), folder=tmp_path) as ready:
+    with prepared(model, folder=tmp_path) as ready:
         ready.prepare()
         assert set(norms) < set(ready.norms)
         assert ready.outlook is not None

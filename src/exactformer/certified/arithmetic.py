@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,10 +15,12 @@ from exactformer.certified.elementwise import activate, activate_float
 from exactformer.certified.limbs import carry, from_integers, ulp
 from exactformer.certified.normalising import layer_norm
 from exactformer.certified.tracing import attention_steps, norm_steps
-from exactformer.certified.weights import RATIONAL_BITS, Matrix, Store, Vector, integers
+from exactformer.certified.weights import RATIONAL_BITS, Matrix, Store, Vector, integers, near
+from exactformer.model import machine
 from exactformer.model.arithmetic import Arithmetic, Choice, Note
 from exactformer.model.cache import Cache
 from exactformer.model.config import Config, ConfigError
+from exactformer.model.errors import InputError
 from exactformer.model.weights import AttentionWeights, MlpWeights, NormWeights
 from exactformer.numbers import Number
 
@@ -26,6 +28,18 @@ DEFAULT_LIMBS = 8
 BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more would round more
 FEWEST, MOST = 4, 15  # limbs
 Schedule = tuple[int, ...]  # the limbs of every half of a block, attention then MLP, and of what follows the blocks; 0: float64
+
+
+def checked(schedule: Sequence[int], entries: int | None = None) -> Schedule:
+    """A schedule of plain integers, or one clear line."""
+    if isinstance(schedule, str) or not isinstance(schedule, Sequence) or not schedule:
+        raise InputError("a schedule is a tuple of limbs, and not empty")
+    for n in schedule:
+        if type(n) is not int or (n != FLOAT and not FEWEST <= n <= MOST):
+            raise InputError(f"a schedule: {str(n)[:40]} limbs: from {FEWEST} to {MOST}, or 0 for float64")
+    if entries is not None and len(schedule) != entries:
+        raise InputError(f"a schedule of {len(schedule):,} entries: this model has {entries}, two for each block and one besides")
+    return tuple(schedule)
 
 
 def _refused(*values: Any, **named: Any) -> NoReturn:
@@ -47,11 +61,8 @@ class CertifiedArithmetic(Arithmetic):
     def __init__(
         self, store: Store | None = None, schedule: Schedule = (DEFAULT_LIMBS,), last_only: bool = False, traced: bool = False
     ) -> None:
-        for n in schedule:
-            if n != FLOAT and not FEWEST <= n <= MOST:
-                raise ValueError(f"{n} limbs: from {FEWEST} to {MOST}, or 0 for float64")
         self.store = Store() if store is None else store
-        self.schedule, self.last_only, self.traced = schedule, last_only, traced
+        self.schedule, self.last_only, self.traced = checked(schedule), last_only, traced
 
     def limbs_at(self, name: str) -> int:
         """The limbs of a step, or of a weight by the name of its step."""
@@ -63,6 +74,9 @@ class CertifiedArithmetic(Arithmetic):
     project = scores = scale = mask = erase = shift = mix = merge = mean = center = variance = deviation = normalise = _REFUSED
     activate = cross_entropy = ratio = zeros_like = product = times = over = subtract = total = scatter = slope = _REFUSED
     zero_entries = _REFUSED
+
+    def begin(self) -> None:
+        machine.check(blas=True)
 
     # -- weights and the stream
     def load(self, weights: Any) -> Any:
@@ -163,12 +177,11 @@ class CertifiedArithmetic(Arithmetic):
             k, v = _extended(cache, name, k, v)
         seen = _seen(config, q.shape[1], k.shape[1])
         factor = config.scale_at(name)
+        number = near(factor, "the factor of the scores") if factor != 0 else 0.0
         if n == FLOAT:
-            number = float(factor.to_float())
             mixed = attention.attend_float(q.mid, k.mid, v.mid, seen, number)
         else:
             limbs, error = _constant_limbs(factor, n + 1)
-            number = float(factor.to_float())
             mixed = attention.attend_limbs(q.mid, k.mid, v.mid, seen, limbs, error, self.traced)
         radii = (q.radius[0], k.radius[0], v.radius[0])
         moved, score_moved = attention.reach(mixed, seen, number * (1 + 2.0**-40), q.midpoint(), k.midpoint(), v.midpoint(), radii)

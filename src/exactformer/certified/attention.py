@@ -16,6 +16,7 @@ from exactformer.certified.limbs import (
     Limbs,
     carry,
     check_first,
+    check_terms,
     from_integers,
     multiply,
     to_float,
@@ -180,6 +181,7 @@ def reach(mixed: Mixed, seen: Any, factor: float, q: Any, k: Any, v: Any, radii:
     q, k, v are floats near the midpoints; the radii, of q [T], of k and v [S], are L2 over all heads.
     """
     rq, rk, rv = radii
+    check_terms(k.shape[1], k.shape[1], k.shape[2])
     factor = abs(factor) * bounds.UP
     others, width = k.shape[1:]
     u, gamma = bounds.UNIT, bounds.gamma(2 * width + 2 * others + 16)

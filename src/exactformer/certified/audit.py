@@ -64,6 +64,8 @@ def audit(
     >>> audit(model, [0, 1], certify(model, [0, 1]).tokens).agrees
     True
     """
+    from exactformer.certified import Prepared
+
     whole = [*ids, *(claim.token for claim in claims[:-1] if claim.token is not None)]
     schedule = tuple(max(limbs) for limbs in zip(*(claim.schedule for claim in claims), strict=True))
 
@@ -71,7 +73,7 @@ def audit(
         progress(name)
         return value
 
-    store = None if prepared is None else prepared.store
+    store = Prepared.of(model, prepared).store
     certified = forward(model, whole, CertifiedArithmetic(store, schedule), note).balls()  # [T, vocabulary]
     bits = BITS * max(*schedule, 4) + _BITS
     while True:

@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from exactformer.certified import bounds
-from exactformer.certified.limbs import BITS, Limbs, resized, split, to_float, to_integers, ulp
+from exactformer.certified.limbs import BITS, Limbs, check_terms, resized, split, to_float, to_integers, ulp
 from exactformer.numbers.enclosure import precision
 
 FLOAT = 0  # the number of limbs that stands for a midpoint in float64
@@ -69,6 +69,13 @@ class Ball:
         exact = np.array([Fraction(x) * (1 << bits) for x in self.mid.ravel().tolist()], dtype=object)
         return exact.reshape(self.shape)
 
+    def exact_row(self, row: int, entries: Any) -> list[Fraction]:
+        """The midpoints of some entries of a row, as they are."""
+        if not self.n:
+            return list(map(Fraction, self.mid[row, entries].tolist()))
+        unit = 1 << (BITS * (self.n - 1))
+        return [Fraction(int(mid), unit) for mid in to_integers(self.mid[:, row, entries])]
+
     def enclosure(self, place: tuple[int, ...]) -> tuple[Fraction, Fraction]:
         """Two ends around an entry."""
         mid = (
@@ -126,6 +133,7 @@ def zero_radius(limbs: Limbs, n: int) -> Ball:
 
 def norms(x: Any) -> Any:
     """L2 norms over the last axis, not too small (Lemma 0)."""
+    check_terms(np.shape(x)[-1])
     return np.sqrt(np.square(x).sum(axis=-1)) * bounds.UP + bounds.TINY
 
 

@@ -167,8 +167,8 @@ def certify(
     """
     from exactformer.certified import generate
 
-    claims = []
-    for certified in generate(model, list(ids), tokens, prepared=prepared, top=top, cap=cap):
+    ids, claims = model.checked(ids), []
+    for certified in generate(model, ids, tokens, prepared=prepared, top=top, cap=cap):
         claims.append(Claim.of(certified))
         heard(claims[-1])
     return certificate_of(model_hash(model), ids, cap, claims)

@@ -11,17 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.certified.arithmetic import FEWEST, MOST, CertifiedArithmetic, Schedule
+from exactformer.certified.arithmetic import FEWEST, MOST, CertifiedArithmetic, Schedule, checked
 from exactformer.certified.ball import Ball
-from exactformer.certified.choosing import finite, margin_of, rivals
+from exactformer.certified.choosing import apart, finite, largest, leading
 from exactformer.certified.limbs import BITS, OutOfRangeError
 from exactformer.certified.scheduling import Outlook, entries, scout
 from exactformer.certified.weights import Store
 from exactformer.model.cache import Cache
-from exactformer.model.forward import InputError, Model, forward
+from exactformer.model.errors import InputError
+from exactformer.model.forward import Model, forward
+from exactformer.numbers import Undecided
 
 CAP = 14  # limbs
 MOST_DIGITS = 80  # no more fit into the limbs there are
+_FARTHER = 43  # bits: what a pass is short of by its logits, at most; where their lead is all rounding, it says no more
 
 
 @dataclass(frozen=True)
@@ -69,20 +72,32 @@ class Certified:
 class Prepared:
     """A model with its slices and norms, made when first needed and kept for the next prompt.
 
-    Where there is an outlook, all norms are known: the scout that finds it asks for every one of them.
+    Where there is an outlook, all norms are known: the scout that finds it asks for every one of them. An outlook proves nothing.
     """
 
-    def __init__(self, model: Model, norms: dict[str, float] | None = None, outlook: Outlook | None = None) -> None:
-        self.model, self.outlook = model, outlook
-        self.store = Store(norms)
+    def __init__(self, model: Model) -> None:
+        if type(model) is not Model:
+            raise InputError(f"a model of the class {type(model).__name__}: certified passes take a Model itself")
+        self.model = model
+        self.outlook: Outlook | None = None
+        self.store = Store()
         for name, array in model.weights.named():
             self.store.name(array, name)
         self.store.name(np.transpose(model.weights.W_E), "W_E.T")
 
     @property
     def norms(self) -> dict[str, float]:
-        """Every verified norm so far, by name. Given back to `Prepared`, they are believed."""
-        return self.store.norms
+        """Every verified norm so far, by name."""
+        return self.store.norms.as_dict()
+
+    @classmethod
+    def of(cls, model: Model, prepared: Prepared | None) -> Prepared:
+        """What is given, if it is this model that is prepared in it; or a new one."""
+        if prepared is None:
+            return cls(model)
+        if type(prepared) is not Prepared or not prepared.model.same_as(model):
+            raise InputError("prepared: is the preparation of another model")
+        return prepared
 
     def prepare(self, progress: Callable[[str], None] = lambda step: None) -> None:
         """Compute every norm and see how radii grow, unless that is known. A model whose scout goes astray has no outlook."""
@@ -115,19 +130,19 @@ def certify(
     >>> float(certify(model, model.ids(("a", "b")), digits=30).top[0].width) < 1e-30
     True
     """
+    prepared = Prepared.of(model, prepared)
     if model.config.unembedding == "none":
         raise InputError("the model has no logits: there is no token to decide")
-    _check_ids(model, ids)
-    if cache is not None and not model.config.keeps_past:
-        raise InputError("a cache: in this model later positions change earlier ones, so nothing may be kept of them")
-    if cache is not None and cache.length >= len(ids):
-        raise InputError(f"position {len(ids)}: the cache holds {cache.length} positions, the input {len(ids)} tokens: none is new")
-    if not FEWEST <= cap <= MOST:
-        raise ValueError(f"a cap of {cap} limbs: from {FEWEST} to {MOST}")
-    if not 0 <= digits <= MOST_DIGITS:
-        raise ValueError(f"{digits} digits: up to {MOST_DIGITS}")
-    prepared = Prepared(model) if prepared is None else prepared
-    return _Question(prepared, list(ids), top, cap, digits).answer(schedule, cache)
+    given = model.checked(ids)
+    _check_whole("cap", cap, FEWEST, MOST)
+    _check_whole("digits", digits, 0, MOST_DIGITS)
+    _check_whole("top", top, 1, None)
+    if schedule is not None:
+        schedule = checked(schedule, entries(model.config))
+    if cache is not None:
+        cache.begin(model, _Proving(prepared.store))
+        cache.after(given)
+    return _Question(prepared, given, top, cap, digits).answer(schedule, cache)
 
 
 def generate(
@@ -141,8 +156,9 @@ def generate(
     digits: int = 0,
 ) -> Iterator[Certified]:
     """Token after token, each proved, with keys and values kept; ends early after one that is undecided."""
-    prepared = Prepared(model) if prepared is None else prepared
-    cache, prefix, schedule = Cache() if model.config.keeps_past else None, list(ids), None
+    prepared = Prepared.of(model, prepared)
+    _check_whole("tokens", tokens, 1, None)
+    cache, prefix, schedule = Cache() if model.config.keeps_past else None, model.checked(ids), None
     for _ in range(tokens):
         result = certify(model, prefix, prepared=prepared, top=top, cap=cap, digits=digits, schedule=schedule, cache=cache)
         yield result
@@ -150,6 +166,16 @@ def generate(
             return
         prefix.append(result.token)
         schedule = result.schedule
+
+
+def _check_whole(name: str, value: int, least: int, most: int | None) -> None:
+    if type(value) is not int or value < least or (most is not None and value > most):
+        bounds = f"from {least}" + ("" if most is None else f" to {most}")
+        raise InputError(f"{name}: {str(value)[:40]} is not a whole number {bounds}")
+
+
+class _Proving(CertifiedArithmetic):
+    """The passes of this module: keys and values that other passes have kept, and others have been told, are none of theirs."""
 
 
 class _Question:
@@ -176,7 +202,7 @@ class _Question:
             if isinstance(result, str) and min(schedule) >= self.cap:
                 return self._undecided(logits, schedule, attempts, result)
             if cache is not None:
-                _emptied(cache)
+                cache.clear()
             schedule = self._raised(schedule, self._shortage(logits))
 
     def _scheduled(self, extra: float) -> Schedule:
@@ -203,16 +229,15 @@ class _Question:
         """The bits by which the radius of the logits is too large for their lead or digits, as far as that can be seen."""
         if logits is None or not finite(logits, len(logits) - 1) or logits.shape[-1] < 2:
             return 0.0
-        low, high = np.sort(logits.midpoint()[-1])[-2:]
-        wide, lead = float(logits.spread()[-1].max()), max(float(high - low), 2.0**-60)
+        wide, lead = Fraction(float(logits.spread()[-1].max())), apart(logits, len(logits) - 1)
         if self.widest is not None:
-            lead = min(lead, float(self.widest))
-        return min(100.0, max(0.0, math.log2(2 * wide / lead))) + 2
+            lead = min(lead, self.widest)
+        return min(_FARTHER, max(0.0, _log2(2 * wide / lead) if lead else _FARTHER)) + 2
 
     def _pass(self, schedule: Schedule, cache: Cache | None) -> tuple[Any, str | None]:
         """The logits of the last position, or why there are none."""
         self.layers = []
-        ops = CertifiedArithmetic(self.prepared.store, schedule, last_only=True)
+        ops = _Proving(self.prepared.store, schedule, last_only=True)
 
         def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
             if name.endswith("resid_post") or name in ("logits", "blocks.0.resid_pre"):
@@ -221,48 +246,41 @@ class _Question:
             return value
 
         self.prepared.store.trim(ops.limbs_at)
-        ids = self.ids if cache is None else self.ids[cache.length :]
+        ids = self.ids if cache is None else cache.after(self.ids)
         try:
             return forward(self.model, ids, ops, note, cache), None
         except OutOfRangeError as error:
-            return None, f"undecided: {error}"
+            return None, str(error)
 
     def _decide(self, logits: Ball, schedule: Schedule, attempts: int) -> Certified | str:
         """What is proved, or why nothing is."""
         row = len(logits) - 1
-        if not finite(logits, row):
-            return "undecided: the radius of a logit is infinite"
-        winner = int(np.argmax(logits.midpoint()[row]))
-        others = rivals(logits, row, winner)
-        ties = [i for i in others if self._same_logit(winner, i)]
-        if len(ties) < len(others):
-            return f"undecided: {len(others)} more logits may be as large as the largest"
-        first, *rest = sorted([winner, *ties])
-        runner_up, margin = (None, None) if logits.shape[-1] == 1 else margin_of(logits, row, winner)
-        if ties:
-            runner_up, margin = rest[0], (Fraction(0), Fraction(0))
+        lead = leading(logits, row, self._same_logit)
+        if isinstance(lead, str):
+            return lead
         return Certified(
-            tuple(self.ids), first, tuple(rest), runner_up, margin, self._top(logits, row), schedule, tuple(self.layers), attempts
-        )
+            tuple(self.ids), lead.winner, lead.ties, lead.runner_up, lead.margin, self._top(logits, row), schedule,
+            tuple(self.layers), attempts,
+        )  # fmt: skip
 
     def _same_logit(self, i: int, j: int) -> bool:
         """Are two columns of the unembedding, and their biases, the same numbers? Then so are the logits."""
         weights = self.model.weights
         rows = weights.W_E if weights.W_U is None else np.transpose(weights.W_U)
-        same = all(a is b or bool(a == b) for a, b in zip(rows[i].tolist(), rows[j].tolist(), strict=True))
-        bias = weights.b_U
-        return same and (bias is None or bias[i] is bias[j] or bool(bias[i] == bias[j]))
+        pairs = list(zip(rows[i].tolist(), rows[j].tolist(), strict=True))
+        if weights.b_U is not None:
+            pairs.append((weights.b_U[i], weights.b_U[j]))
+        try:
+            return all(a is b or bool(a == b) for a, b in pairs)
+        except Undecided:
+            return False
 
     def _sharp(self, result: Certified) -> bool:
         """Are the logits known to the digits asked for?"""
         return self.widest is None or all(entry.width <= self.widest for entry in result.top)
 
     def _top(self, logits: Ball, row: int) -> tuple[Entry, ...]:
-        near = logits.midpoint()[row]
-        count = min(self.top, len(near))
-        best = np.flatnonzero(near >= np.partition(near, -count)[-count])  # rising: the first of equal ones are told
-        best = best[np.argsort(-near[best], kind="stable")][:count]
-        return tuple(Entry(i, *logits.enclosure((row, i))) for i in best.tolist())
+        return tuple(Entry(i, *logits.enclosure((row, i))) for i in largest(logits, row, self.top))
 
     def _undecided(self, logits: Ball | None, schedule: Schedule, attempts: int, why: str) -> Certified:
         row = -1 if logits is None else len(logits) - 1
@@ -270,18 +288,6 @@ class _Question:
         return Certified(tuple(self.ids), None, (), None, None, entries, schedule, tuple(self.layers), attempts, why)
 
 
-def _emptied(cache: Cache) -> None:
-    """As it was before the first pass: all positions are computed again."""
-    cache.length = 0
-    cache.held.clear()
-
-
-def _check_ids(model: Model, ids: Sequence[int]) -> None:
-    config = model.config
-    if not ids:
-        raise InputError("the input is empty: give at least one token")
-    for position, token in enumerate(ids):
-        if not 0 <= token < len(config.vocabulary):
-            raise InputError(f"position {position}: the token {token} is not in the vocabulary of {len(config.vocabulary):,}")
-    if config.length is not None and len(ids) > config.length:
-        raise InputError(f"position {config.length}: the model has {config.length} positions, the input {len(ids)} tokens")
+def _log2(x: Fraction) -> float:
+    """To a bit or so, however small or large."""
+    return float(x.numerator.bit_length() - x.denominator.bit_length())

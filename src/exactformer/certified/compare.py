@@ -134,6 +134,9 @@ def compare(
     >>> 0 < low <= high < 1.01 * low < 1e-5
     True
     """
+    from exactformer.certified import Prepared
+
+    prepared = Prepared.of(model, prepared)
     passes = {kind: _in_floats(model, ids, kind, progress) for kind in kinds}
     count = min(_MOST, limbs + _SPARE)
     while True:
@@ -167,12 +170,10 @@ def _in_floats(model: Model, ids: Sequence[int], kind: str, progress: Callable[[
     return values, ops.choose(values["logits"]) if "logits" in values else []
 
 
-def _certified(
-    model: Model, ids: Sequence[int], limbs: int, prepared: Prepared | None, progress: Callable[[str], None]
-) -> dict[str, Any]:
+def _certified(model: Model, ids: Sequence[int], limbs: int, prepared: Prepared, progress: Callable[[str], None]) -> dict[str, Any]:
     from exactformer.certified import CertifiedArithmetic
 
-    ops = CertifiedArithmetic(None if prepared is None else prepared.store, (limbs,))
+    ops = CertifiedArithmetic(prepared.store, (limbs,))
     ops.store.trim(ops.limbs_at)
     return _pass(model, ids, ops, progress)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
+from exactformer.numbers import Undecided
 
 BITS = 21
 BASE, HALF = 2.0**BITS, 2.0 ** (BITS - 1)
@@ -20,8 +21,26 @@ _INVERSE = 2.0**-BITS
 Limbs = Any  # numpy.ndarray of float64, integers: [n, …]
 
 
-class OutOfRangeError(ArithmeticError):
-    """A value too large for its first limb: the pass stops, and nothing is claimed."""
+class OutOfRangeError(Undecided):
+    """A value too large for its first limb, or beyond what the lemmas speak of: the pass stops, and nothing is claimed."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem, 0)
+
+    def __reduce__(self) -> tuple[type[OutOfRangeError], tuple[str]]:
+        return OutOfRangeError, (self.question,)
+
+
+def check_range(name: str, value: Any) -> None:
+    """A number that lemmas take as the float next to it, right to u of itself: 0, or neither too small for that nor too large."""
+    if value and not bounds.LEAST <= abs(value) <= 1 / bounds.LEAST:
+        raise OutOfRangeError(f"{name}: beyond what floats hold with all their digits")
+
+
+def check_terms(*lengths: int) -> None:
+    """Before bounds are summed over so many terms, of sums that are summed again over so many: no way may be too long (Lemma 0)."""
+    if sum(lengths) + bounds.ASIDE >= bounds.ROUNDINGS:
+        raise OutOfRangeError(f"bounds of sums of {' and '.join(f'{n:,}' for n in lengths)} terms: too many for their rounding")
 
 
 def ulp(n: int) -> float:

@@ -23,16 +23,21 @@ from exactformer.model import Config, Model
 from exactformer.numbers import Exact
 from exactformer.numbers.enclosure import digits
 
+_TAKEN = "_sha256"  # where a model keeps its hash
 _PIECE = 1 << 20  # entries that are copied at a time
 
 
 def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None) -> str:
     """The hash, read piece by piece: weights are not copied as a whole. `progress` is told the name of each weight.
 
+    It is taken once of each model, whose weights nobody can change.
+
     >>> from exactformer.worksheets import load
     >>> model_hash(load("capstone").model) == model_hash(load("capstone").model) != model_hash(load("length4").model)
     True
     """
+    if _TAKEN in model.__dict__:
+        return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
     digest = hashlib.sha256(b"exactformer model 1\n" + described(model.config).encode() + b"\n")
     for name, weights in model.weights.named():
         kind = "exact" if weights.dtype == object else weights.dtype.newbyteorder("<").str
@@ -40,6 +45,7 @@ def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None
         for piece in _pieces(weights):
             digest.update(_entries(piece))
         progress(name)
+    model.__dict__[_TAKEN] = digest.hexdigest()
     return digest.hexdigest()
 
 

@@ -10,7 +10,18 @@ import numpy as np
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import Ball, Gained, norms, outwards
-from exactformer.certified.limbs import BASE, BITS, Limbs, OutOfRangeError, carry, check_first, from_integers, multiply, ulp
+from exactformer.certified.limbs import (
+    BASE,
+    BITS,
+    Limbs,
+    OutOfRangeError,
+    carry,
+    check_first,
+    check_range,
+    from_integers,
+    multiply,
+    ulp,
+)
 from exactformer.certified.weights import Vector
 
 WIDEST = 8191  # entries of a row: 2^40 times that is below 2^53
@@ -21,6 +32,7 @@ def layer_norm(x: Ball, gain: Vector, shift: Vector, epsilon: Fraction) -> Ball:
     """γ (x − μ)/√(var + ε) + β, row by row."""
     if x.shape[-1] > WIDEST:
         raise OutOfRangeError(f"a LayerNorm of {x.shape[-1]} entries: at most {WIDEST} are summed exactly")
+    check_range("ε of a LayerNorm", epsilon)
     if x.n:
         unit, centred, rounding = _unit(x.mid, epsilon)
         inner = reach(x.radius, centred * (1 - 2.0**-40), x.shape[-1], epsilon) + rounding * ulp(x.n)

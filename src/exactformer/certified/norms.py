@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
+from exactformer.certified.limbs import check_terms
 
 _STEPS = 60  # of the power iteration that guesses the norm
 _ABOVE = 1.01  # the guess is made larger by this, and by more where that is not enough
@@ -15,7 +16,9 @@ _ABOVE = 1.01  # the guess is made larger by this, and by more where that is not
 
 def frobenius(matrix: Any) -> float:
     """Not too small: rows are summed first, so that no sum has more terms than Lemma 0 allows."""
-    return float(np.sqrt(np.square(np.atleast_2d(matrix), dtype=np.float64).sum(axis=-1).sum())) * bounds.UP + bounds.TINY
+    rows = np.atleast_2d(matrix)
+    check_terms(*rows.shape)
+    return float(np.sqrt(np.square(rows, dtype=np.float64).sum(axis=-1).sum())) * bounds.UP + bounds.TINY
 
 
 @bounds.MAY_BE_INFINITE

@@ -47,6 +47,12 @@ class Outlook:
     growths: tuple[Growth, ...]
     lead: float
 
+    def fits(self, entries: int) -> bool:
+        """Is it of a model whose schedules have so many entries?"""
+        return bool(self.growths) and all(
+            type(each.length) is int and len(each.halves) == len(each.sizes) == entries for each in self.growths
+        )
+
     def schedule(self, length: int, lead: float) -> Schedule:
         """The fewest limbs that should do for a prompt and a lead of so many bits: for all halves of blocks, then for the head."""
         growth = next((each for each in self.growths if each.length >= length), self.growths[-1])

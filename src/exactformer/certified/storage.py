@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exactformer.certified.scheduling import Growth, Outlook
+from exactformer.certified.model_hash import model_hash
+from exactformer.certified.scheduling import Growth, Outlook, entries
 from exactformer.checkpoints.documents import parse
 from exactformer.checkpoints.errors import CheckpointError
 from exactformer.files import cache_folder, write_whole
@@ -34,24 +35,27 @@ _ABANDONED = 3600.0  # seconds after which a temporary file has no writer any mo
 
 
 @contextlib.contextmanager
-def prepared(model: Model, digest: str, folder: Path | None = None) -> Iterator[Prepared]:
-    """A model prepared with what is kept; what is computed besides is kept at the end, also of an interrupted run.
+def prepared(model: Model, folder: Path | None = None) -> Iterator[Prepared]:
+    """A model prepared with what is kept under its hash; what is computed besides is kept at the end, also of an interrupted run.
 
     >>> import tempfile
-    >>> from exactformer.certified.model_hash import model_hash
     >>> from exactformer.worksheets import load
     >>> model, folder = load("capstone").model, Path(tempfile.mkdtemp())
-    >>> with prepared(model, model_hash(model), folder=folder) as first:
+    >>> with prepared(model, folder=folder) as first:
     ...     first.prepare()
-    >>> with prepared(model, model_hash(model), folder=folder) as second:
+    >>> with prepared(model, folder=folder) as second:
     ...     second.norms == first.norms != {}, second.outlook == first.outlook
     (True, True)
     """
     from exactformer.certified import Prepared
 
+    digest = model_hash(model)
     path = place(digest, folder)
+    result = Prepared(model)
     norms, outlook = kept = (None if path is None else read(path, digest)) or ({}, None)
-    result = Prepared(model, dict(norms), outlook)
+    if outlook is None or outlook.fits(entries(model.config)):
+        result.store.norms._believe(norms)  # of these weights, by their hash, from a file of this user
+        result.outlook = outlook
     try:
         yield result
     finally:

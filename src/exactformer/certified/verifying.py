@@ -58,17 +58,16 @@ def verify(
     """Compare all claims with new passes. A certificate whose checksum does not fit is refused, whatever they say."""
     from exactformer.certified import Prepared
 
+    ready = Prepared.of(model, prepared)
     problem = _first_look(certificate, model, model_hash(model, progress))
     if problem is not None:
         return Verdict((problem,))
-    if prepared is None:
-        prepared = Prepared(model)
-        prepared.prepare(progress)
+    ready.prepare(progress)
     prefix = list(certificate.ids)
     changed: list[Problem] = []
     for n, claim in enumerate(certificate.tokens):
         try:
-            checked = _Check(model, prepared, tuple(prefix), claim, certificate.cap, f"tokens[{n}]")
+            checked = _Check(model, ready, tuple(prefix), claim, certificate.cap, f"tokens[{n}]")
             checked.run()
         except InputError as error:
             return Verdict((Problem(f"tokens[{n}]", str(error)),))

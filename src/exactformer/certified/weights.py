@@ -12,12 +12,13 @@ from flint import arb
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import norms as row_norms
-from exactformer.certified.limbs import BITS, Limbs, OutOfRangeError, from_integers, split
+from exactformer.certified.limbs import BITS, Limbs, OutOfRangeError, check_range, from_integers, split
 from exactformer.certified.norms import frobenius, spectral
 from exactformer.certified.slices import SideBySide, Sliced, check_blas, from_floats, side_by_side
 from exactformer.certified.slices import from_integers as slices_from_integers
+from exactformer.model.errors import InputError
 from exactformer.model.weights import place
-from exactformer.numbers import Exact, Named
+from exactformer.numbers import Exact, Named, Number
 from exactformer.numbers.enclosure import ball, precision
 
 Kept = TypeVar("Kept")
@@ -38,7 +39,7 @@ def integers(numbers: Any) -> tuple[Any, bool]:
             all_exact = False
             result[i] = _nearest(ball(number, RATIONAL_BITS + 128))
         else:
-            raise ValueError(f"a weight that is not a number: {number}")
+            raise InputError(f"a weight that is not a number: {number}")
     return result.reshape(numbers.shape), all_exact
 
 
@@ -46,26 +47,37 @@ def _nearest(value: arb) -> int:
     with precision(RATIONAL_BITS + 256):
         scaled = value * arb(2) ** RATIONAL_BITS
         if not scaled.rad() < arb(2) ** -10:
-            raise ValueError("a weight whose enclosure is too wide")
+            raise OutOfRangeError("weights too large: a closed form is not known to the last limb")
         return int((scaled.mid() + arb(1) / 2).floor().unique_fmpz())
 
 
 def floats_of(weights: Any) -> Any:
-    """The floats nearest to the weights: themselves, or with a relative error of u."""
+    """The floats nearest to the weights: themselves, or with a relative error of u (Lemma 19)."""
     if weights.dtype != object:
         if not np.isfinite(weights).all():
-            raise ValueError("a weight is infinite or not a number")
+            raise InputError("a weight is infinite or not a number")
         return np.asarray(weights, dtype=np.float64)
     return np.array([_nearest_float(number) for number in weights.flat]).reshape(weights.shape)
 
 
 def _nearest_float(number: Any) -> float:
     if type(number) is not Exact and type(number) is not Named:
-        raise ValueError(f"a weight that is not a number: {number}")
+        raise InputError(f"a weight that is not a number: {number}")
+    if type(number) is Exact and not number.fraction:
+        return 0.0
+    return near(number, "a weight")
+
+
+def near(number: Number, name: str) -> float:
+    """The float nearest to a number that is not 0, right to u of itself."""
     try:
-        return number.to_float()
+        value = number.to_float()
     except OverflowError:
-        raise OutOfRangeError("weights too large: one is beyond the range of float64") from None
+        raise OutOfRangeError(f"{name}: beyond the range of float64") from None
+    if not value:
+        raise OutOfRangeError(f"{name}: beyond what floats hold with all their digits")
+    check_range(name, value)
+    return value
 
 
 class Vector:
@@ -104,7 +116,7 @@ class Vector:
 class Matrix:
     """One matrix [K, N], or several side by side that multiply the same rows."""
 
-    def __init__(self, pieces: tuple[Any, ...], name: str, norms: dict[str, float]) -> None:
+    def __init__(self, pieces: tuple[Any, ...], name: str, norms: Norms) -> None:
         check_blas()
         self.pieces, self.name, self.norms = pieces, name, norms
         self.inputs = pieces[0].shape[0]
@@ -194,17 +206,33 @@ class Matrix:
         return self._known(f"{'' if gain is None else gain.name}|{second.name}", compute)
 
     def _known(self, what: str, compute: Callable[[], float]) -> float:
-        name = f"{self.name}[{what}]"
-        if name not in self.norms:
-            self.norms[name] = compute()
-        return self.norms[name]
+        return self.norms.known(f"{self.name}[{what}]", compute)
+
+
+class Norms:
+    """Verified norms by name. They are believed: so they are computed here, or come from a file that was written by this program
+    about the same weights (`storage.prepared`), and from nowhere else."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, float] = {}
+
+    def known(self, name: str, compute: Callable[[], float]) -> float:
+        if name not in self._held:
+            self._held[name] = compute()
+        return self._held[name]
+
+    def as_dict(self) -> dict[str, float]:
+        return dict(self._held)
+
+    def _believe(self, norms: dict[str, float]) -> None:
+        self._held |= norms
 
 
 class Store:
-    """Every weight by its place in memory, so that it is prepared once. Weights must not change while a store is in use."""
+    """Every weight by its place in memory, so that it is prepared once. Those of a model do not change."""
 
-    def __init__(self, norms: dict[str, float] | None = None) -> None:
-        self.norms = {} if norms is None else norms
+    def __init__(self) -> None:
+        self.norms = Norms()
         self.names: dict[Any, str] = {}
         self.held: dict[Any, Any] = {}
 

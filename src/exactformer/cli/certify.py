@@ -179,7 +179,7 @@ class _Run:
         self.worksheet.checked()
         with Progress() as progress:
             self.digest = model_hash(self.model, progress)
-            with prepared(self.model, self.digest) as ready:
+            with prepared(self.model) as ready:
                 ready.prepare(progress)
                 if self.streams:
                     progress.clear()

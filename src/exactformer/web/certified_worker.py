@@ -79,7 +79,7 @@ class Prover:
         self.worksheet.checked()
         progress = _Progress(self.model, tell)
         self.digest = model_hash(self.model, progress.hashed)
-        with prepared(self.model, self.digest) as self.ready:
+        with prepared(self.model) as self.ready:
             self.ready.prepare(progress.prepared)
         self.claims: OrderedDict[tuple[Any, ...], Claim] = OrderedDict()
         self.past = _Past()
