@@ -57,12 +57,6 @@ def test_a_cache_knows_its_tokens(model: Model) -> None:
     assert cache.after([2]) == [2]
 
 
-def test_what_later_positions_change_is_not_kept(model: Model) -> None:
-    open_mask = replace(model, config=replace(model.config, mask="none"))
-    with pytest.raises(InputError, match="later positions change earlier ones"):
-        forward(open_mask, [0], FloatArithmetic("float64"), quiet, Cache())
-
-
 @pytest.mark.parametrize("name", ["exact", "arb", "certified", "float64"])
 def test_a_pass_that_ended_early_leaves_nothing(model: Model, name: str) -> None:
     cache, ops = Cache(), arithmetic(name)

@@ -13,6 +13,7 @@ import pytest
 
 import exactformer as xf
 from exactformer.model import Config, Model, Weights
+from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, Named, Undecided, Undefined, array, exact
 from exactformer.numbers.enclosure import ball
 from exactformer.trace import Gradient, gradient, run
@@ -28,10 +29,11 @@ def generic(rng: random.Random, config: Config) -> Model:
     model = random_model(rng, replace(config, unembedding="tied") if bare else config)
     if bare:
         model = Model(config, replace(model.weights, b_U=None))
-    for _, values in model.weights.named():
+    drawn = {name: np.empty_like(values) for name, values in model.weights.named()}
+    for values in drawn.values():
         for place in np.ndindex(*values.shape):
             values[place] = exact(f"{rng.choice((-1, 1)) * rng.randint(1, 96)}/97")
-    return model
+    return replace(model, weights=rebuilt_weights(model.weights, drawn))
 
 
 def any_config(rng: random.Random, **fixed: object) -> Config:

@@ -175,6 +175,7 @@ class CertifiedArithmetic(Arithmetic):
         )
         if cache is not None:
             k, v = _extended(cache, name, k, v)
+        attention.check_length(k.shape[1], k.shape[2])
         seen = _seen(config, q.shape[1], k.shape[1])
         factor = config.scale_at(name)
         number = near(factor, "the factor of the scores") if factor != 0 else 0.0

@@ -174,6 +174,11 @@ def attend_float(q: Any, k: Any, v: Any, seen: Any, factor: float) -> Mixed:
     )
 
 
+def check_length(others: int, width: int) -> None:
+    """On the longest way to a bound below, sums over the positions are summed over them again (Lemma 0)."""
+    check_terms(others, others, width)
+
+
 @bounds.MAY_BE_INFINITE
 def reach(mixed: Mixed, seen: Any, factor: float, q: Any, k: Any, v: Any, radii: tuple[Any, Any, Any]) -> tuple[Any, Any]:
     """Lemma 15: how far z moves, [T] in L2 over all heads, and how far a score does, [T].
@@ -181,7 +186,7 @@ def reach(mixed: Mixed, seen: Any, factor: float, q: Any, k: Any, v: Any, radii:
     q, k, v are floats near the midpoints; the radii, of q [T], of k and v [S], are L2 over all heads.
     """
     rq, rk, rv = radii
-    check_terms(k.shape[1], k.shape[1], k.shape[2])
+    check_length(*k.shape[1:])
     factor = abs(factor) * bounds.UP
     others, width = k.shape[1:]
     u, gamma = bounds.UNIT, bounds.gamma(2 * width + 2 * others + 16)

@@ -140,6 +140,8 @@ def certify(
     if schedule is not None:
         schedule = checked(schedule, entries(model.config))
     if cache is not None:
+        if not model.config.keeps_past:
+            raise InputError("a cache: in this model later positions change earlier ones, so nothing may be kept of them")
         cache.begin(model, _Proving(prepared.store))
         cache.after(given)
     return _Question(prepared, given, top, cap, digits).answer(schedule, cache)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.certified import bounds
 from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, Schedule
 from exactformer.certified.ball import FLOAT, Ball
 from exactformer.certified.weights import Store
@@ -67,6 +68,7 @@ class Outlook:
         return tuple(reversed(result))
 
 
+@bounds.MAY_BE_INFINITE
 def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda step: None) -> Outlook:
     """A pass in floats over tokens from all over the vocabulary, whose radius is made small again before every half of a block.
 

@@ -52,8 +52,6 @@ class Cache:
 
     def begin(self, model: Model, ops: Arithmetic) -> None:
         """Before a pass: is it the model and the arithmetic of the passes before?"""
-        if not model.config.keeps_past:
-            raise InputError("a cache: in this model later positions change earlier ones, so nothing may be kept of them")
         kind = (type(ops), ops.name)
         if self.length and self.kind != kind:
             raise InputError(f"the cache was made in the arithmetic {self.kind and self.kind[1]}, by passes of another kind")
