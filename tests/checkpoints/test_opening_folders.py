@@ -138,9 +138,27 @@ def test_names_of_tokens(tmp_path: Path) -> None:
 
 def test_masks_of_older_versions_are_ignored(tmp_path: Path) -> None:
     plain = open_checkpoint(write_folder(tmp_path / "plain")).model
-    masks = {f"h.{n}.attn.{name}": np.ones((1, 1, 5, 5)) for n in range(2) for name in ("bias", "masked_bias")}
+    masks = {f"h.{n}.attn.bias": np.tri(5)[None, None] for n in range(2)}
+    masks |= {f"h.{n}.attn.masked_bias": np.array(-1e4) for n in range(2)}
     old = open_checkpoint(write_folder(tmp_path / "old", small_config(n_positions=None, n_ctx=5), small_tensors() | masks)).model
     np.testing.assert_array_equal(run(old, "0 1", "float64").logits, run(plain, "0 1", "float64").logits)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"h.0.attn.bias": np.ones((1, 1, 5, 5))},  # looks ahead
+        {"h.1.attn.bias": np.tri(5, k=-1)[None, None]},
+        {"h.1.attn.bias": 2 * np.tri(5)[None, None]},
+        {"h.0.attn.bias": np.zeros(12)},
+        {"h.1.attn.masked_bias": np.array(-1.0)},
+        {"h.1.attn.masked_bias": np.array(np.nan)},
+    ],
+)
+def test_a_mask_that_is_not_causal_is_refused(other: dict[str, Any], tmp_path: Path) -> None:
+    [name] = other
+    with pytest.raises(CheckpointError, match=f"tensor '{name}': is not the causal mask"):
+        open_checkpoint(write_folder(tmp_path, None, small_tensors() | other))
 
 
 def test_a_tied_head_may_be_saved_as_well(tmp_path: Path) -> None:

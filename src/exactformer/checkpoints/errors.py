@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from exactformer.messages import whole_number
+
 _LONGEST = 60
 
 
@@ -27,5 +29,9 @@ def shown(value: object) -> str:
     """
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "a table"
+    if value is None:
+        return "null"
+    if type(value) is int:
+        return whole_number(value)
     text = ascii(value[: _LONGEST + 1]) if type(value) is str else str(value)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 2] + "…"

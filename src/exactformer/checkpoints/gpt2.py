@@ -13,7 +13,8 @@ from exactformer.checkpoints.safetensors import Tensor
 from exactformer.checkpoints.settings import Settings
 from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigError, MlpWeights, Model, NormWeights, Weights
 
-_BUFFER = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask, which older versions saved with the weights
+_BUFFER = re.compile(r"h\.[0-9]+\.attn\.(bias|masked_bias)")  # the causal mask, which older versions saved with the weights
+_HIDES = -1e4  # what older versions put in the place of a score that is masked, or less
 
 
 def gpt2(given: Settings, tensors: dict[str, Tensor], vocabulary: Sequence[str] | None = None) -> Model:
@@ -81,8 +82,11 @@ class _Tree:
 
     def check_nothing_left(self) -> None:
         for name in sorted(self.left):
-            if not _BUFFER.fullmatch(name):
-                raise self.tensors[name].error(f"has no place in the model that {self.given.path.name} describes")
+            tensor, buffer = self.tensors[name], _BUFFER.fullmatch(name)
+            if buffer is None:
+                raise tensor.error(f"has no place in the model that {self.given.path.name} describes")
+            if not (_causal(tensor, self.given.n_positions) if buffer[1] == "bias" else _hides(tensor)):
+                raise tensor.error("is not the causal mask, which older versions saved under this name")
 
 
 def _block(tree: _Tree, name: str) -> BlockWeights:
@@ -108,6 +112,19 @@ def _block(tree: _Tree, name: str) -> BlockWeights:
             b_out=tree.bias(f"{name}.mlp.c_proj.bias", width),
         ),
     )
+
+
+def _causal(tensor: Tensor, length: int) -> bool:
+    """Is it 1 up to the diagonal and 0 beyond? (Some programs load a mask that differs, and compute with it.)"""
+    if tensor.shape != (1, 1, length, length):
+        return False
+    rows = tensor.array(mask=True)[0, 0]
+    return all((row[: n + 1] == 1).all() and not row[n + 1 :].any() for n, row in enumerate(rows))
+
+
+def _hides(tensor: Tensor) -> bool:
+    """Is it one number so low that nothing is left of a score in its place?"""
+    return tensor.shape in ((), (1,)) and bool((tensor.array() <= _HIDES).all())
 
 
 def _head(tree: _Tree, embedding: Any) -> Any | None:

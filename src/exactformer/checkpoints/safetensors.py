@@ -19,6 +19,7 @@ from exactformer.checkpoints.documents import LARGEST, open_regular, parse, read
 from exactformer.checkpoints.errors import CheckpointError, shown
 
 _FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # NumPy has no bfloat16: its bits
+_MASKS = {"BOOL": "u1", "U8": "u1"}
 _BYTES = {
     "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
     "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8, "C64": 8,
@@ -38,14 +39,18 @@ class Tensor:
     start: int  # in the file
     mapped: mmap.mmap
 
-    def array(self) -> Any:
-        """The values, read-only: a view of the file, and for BF16 the float32 numbers that are equal to them."""
-        if self.dtype not in _FLOATS:
+    def array(self, mask: bool = False) -> Any:
+        """The values, read-only: a view of the file, and for BF16 the float32 numbers that are equal to them.
+
+        A `mask` may have bytes or truth values instead of floats.
+        """
+        kinds = _FLOATS | _MASKS if mask else _FLOATS
+        if self.dtype not in kinds:
             raise self.error(f"has the dtype {self.dtype}; floats are read: {', '.join(_FLOATS)}")
         count = math.prod(self.shape)
         if not count:
             return np.zeros(self.shape, dtype=np.float32)
-        values = np.frombuffer(self.mapped, dtype=_FLOATS[self.dtype], count=count, offset=self.start).reshape(self.shape)
+        values = np.frombuffer(self.mapped, dtype=kinds[self.dtype], count=count, offset=self.start).reshape(self.shape)
         if self.dtype == "BF16":  # the upper half of a float32
             wide = values.astype("<u4")
             wide <<= 16

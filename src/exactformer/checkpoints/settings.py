@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from exactformer.checkpoints.documents import Decimal
 from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.families import GPT2, MINGPT_AND_NANOGPT
 from exactformer.model.config import Activation
 from exactformer.numbers import Exact, exact
 
@@ -51,7 +52,7 @@ def settings(document: dict[str, Any], path: Path) -> Settings:
     exact('1/100000')
     >>> settings(fields | {"model_type": "llama", "n_positions": 6}, Path("config.json"))
     Traceback (most recent call last):
-    exactformer.checkpoints.errors.CheckpointError: config.json: model_type: 'llama' is not read: ...
+    exactformer.checkpoints.errors.CheckpointError: config.json: model_type: 'llama' is not supported; supported: gpt2
     """
     fields = _Fields(document, path)
     family = _Small(fields) if "block_size" in document else _Library(fields)
@@ -69,14 +70,16 @@ def settings(document: dict[str, Any], path: Path) -> Settings:
         epsilon=fields.epsilon(),
         activation=fields.activation(family.activation),
         head=family.head(),
-        biases=fields.flag("bias", True),
+        biases=fields.flag("bias", True),  # of nanoGPT
         scale_attn_weights=fields.flag("scale_attn_weights", True),
         scale_attn_by_inverse_layer_idx=fields.flag("scale_attn_by_inverse_layer_idx", False),
     )
 
 
 class _Fields:
-    """Typed access to the fields of a document; a field that is null counts as not given."""
+    """Typed access to the fields of a document. A count that is null counts as not given; a flag that is null is refused, as other
+    programs take it for false where a missing one is true.
+    """
 
     def __init__(self, document: dict[str, Any], path: Path) -> None:
         self.document, self.path = document, path
@@ -98,9 +101,9 @@ class _Fields:
         return value
 
     def flag(self, field: str, default: bool) -> bool:
-        value = self.get(field)
-        if value is None:
+        if field not in self.document:
             return default
+        value = self.get(field)
         if not isinstance(value, bool):
             raise self.error(field, f"{shown(value)} is not true or false")
         return value
@@ -108,9 +111,9 @@ class _Fields:
     def epsilon(self) -> Exact:
         """The decimal as it is written: 1e-05 is 1/100000."""
         field = "layer_norm_epsilon"
-        value = self.get(field)
-        if value is None:
+        if field not in self.document:
             return exact("1e-5")
+        value = self.get(field)
         if type(value) is not int and not isinstance(value, Decimal):
             raise self.error(field, f"{shown(value)} is not a number")
         try:
@@ -123,10 +126,8 @@ class _Fields:
 
     def activation(self, default: str | None) -> Activation:
         field = "activation_function"
-        name = self.get(field)
-        if name is None:
-            name = default
-        if name is None:
+        name = self.document.get(field, default)
+        if name is None and field not in self.document:
             raise self.error(field, "is missing, and nothing shows whether this is minGPT (gelu_new) or nanoGPT (gelu)")
         if not isinstance(name, str) or name not in _ACTIVATIONS:
             raise self.error(field, f"{shown(name)} is not one of {', '.join(_ACTIVATIONS)}")
@@ -142,13 +143,9 @@ class _Library:
         self.fields = fields
         kind = fields.get("model_type")
         if kind != "gpt2":
-            raise fields.error(
-                "model_type", f"{shown(kind)} is not read: gpt2 is" if kind is not None else "is missing: gpt2 is read"
-            )
-        if fields.flag("add_cross_attention", False):
-            raise fields.error("add_cross_attention", "a model with cross-attention is not read")
-        if fields.get("quantization_config") is not None:
-            raise fields.error("quantization_config", "a quantized model is not read")
+            problem = "is missing" if kind is None else f"{shown(kind)} is not supported"
+            raise fields.error("model_type", f"{problem}; supported: gpt2")
+        GPT2.check(fields.document, fields.path)
 
     def positions(self) -> int:
         field = "n_positions" if self.fields.get("n_positions") is not None or self.fields.get("n_ctx") is None else "n_ctx"
@@ -165,7 +162,7 @@ class _Library:
         name = architectures[0] if isinstance(architectures, list) and len(architectures) == 1 else None
         if not isinstance(name, str) or name not in known:
             raise self.fields.error(
-                "architectures", f"{shown(name or architectures)} is not read: GPT2LMHeadModel and GPT2Model are"
+                "architectures", f"{shown(name or architectures)} is not supported; supported: {', '.join(map(str, known))}"
             )
         return known[name]
 
@@ -175,6 +172,7 @@ class _Small:
 
     def __init__(self, fields: _Fields) -> None:
         self.fields = fields
+        MINGPT_AND_NANOGPT.check(fields.document, fields.path)
         nano = any(field in fields.document for field in ("bias", "dropout"))
         mini = any(field in fields.document for field in ("model_type", "embd_pdrop", "resid_pdrop", "attn_pdrop"))
         self.nano = nano and not mini
@@ -184,6 +182,6 @@ class _Small:
         return self.fields.count("block_size")
 
     def head(self) -> Head:
-        if self.fields.get("tie_word_embeddings") is not None:
+        if "tie_word_embeddings" in self.fields.document:
             return "tied" if self.fields.flag("tie_word_embeddings", True) else "own"
         return "as found" if self.nano else "own"

@@ -1,0 +1,117 @@
+"""Which keys of config.json are understood, for each family of models. Whatever else stands there is refused: it may describe
+another network than the one that is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.messages import few, short
+
+
+@dataclass(frozen=True)
+class Family:
+    """Kinds of keys: read into the settings; harmless whatever their value; harmless with some values only.
+
+    >>> family = Family("toy", read=frozenset({"width"}), harmless=frozenset({"title"}), fixed={"twisted": (False,)})
+    >>> family.check({"width": 3, "title": "x", "twisted": False}, Path("config.json"))
+    >>> family.check({"width": 3, "twisted": True}, Path("config.json"))
+    Traceback (most recent call last):
+    exactformer.checkpoints.errors.CheckpointError: config.json: twisted: true is not supported; supported: false
+    >>> family.check({"width": 3, "softcap": 2}, Path("config.json"))
+    Traceback (most recent call last):
+    exactformer.checkpoints.errors.CheckpointError: config.json: 'softcap' is not a known key of toy: it may change the network
+    """
+
+    name: str
+    read: frozenset[str]
+    harmless: frozenset[str]
+    fixed: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+
+    def check(self, document: Mapping[str, Any], path: Path) -> None:
+        """Refuse keys that may change the network."""
+        unknown = [key for key in document if key not in self.read and key not in self.harmless and key not in self.fixed]
+        if unknown:
+            said = "is not a known key" if len(unknown) == 1 else "are not known keys"
+            one = "it" if len(unknown) == 1 else "they"
+            raise CheckpointError(path, f"{few(unknown)} {said} of {self.name}: {one} may change the network")
+        for key, allowed in self.fixed.items():
+            if key in document and not any(_same(document[key], good) for good in allowed):
+                supported = ", ".join(map(_literal, allowed))
+                raise CheckpointError(path, short(key), f"{_literal(document[key])} is not supported; supported: {supported}")
+
+
+def _same(value: object, good: object) -> bool:
+    """In Python 0 == False; in a file they differ."""
+    return type(value) is type(good) and value == good
+
+
+def _literal(value: object) -> str:
+    """As JSON writes it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return "{}" if value == {} else shown(value)
+
+
+# How a library stores, loads or runs a model, and what it calls things: nothing that the network over real numbers depends on.
+# `dtype` says in which floats a program computes; here the weights are the numbers that the tensors hold.
+_BOOKKEEPING = frozenset({
+    "_attn_implementation_autoset", "_attn_implementation_internal", "_commit_hash", "_name_or_path", "attn_implementation",
+    "dtype", "torch_dtype", "torchscript", "transformers_version",
+})  # fmt: skip
+
+# How `generate` of the transformers library chooses tokens once the network has its logits.
+_GENERATION = frozenset({
+    "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "decoder_start_token_id", "diversity_penalty", "do_sample",
+    "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id", "exponential_decay_length_penalty", "forced_bos_token_id",
+    "forced_eos_token_id", "length_penalty", "max_length", "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams",
+    "num_return_sequences", "output_scores", "pad_token_id", "prefix", "remove_invalid_values", "repetition_penalty",
+    "return_dict_in_generate", "sep_token_id", "suppress_tokens", "task_specific_params", "temperature", "tokenizer_class", "top_k",
+    "top_p", "typical_p",
+})  # fmt: skip
+
+# What is returned beside the logits, how memory is saved, how training began; and the heads that classify, which are not read.
+_GPT2_HARMLESS = frozenset({
+    "attn_pdrop", "chunk_size_feed_forward", "classifier_dropout", "embd_pdrop", "finetuning_task", "gradient_checkpointing",
+    "hidden_dropout", "id2label", "initializer_range", "is_decoder", "label2id", "n_special", "num_labels", "output_attentions",
+    "output_hidden_states", "output_past", "predict_special_tokens", "problem_type", "resid_pdrop", "return_dict",
+    "summary_activation", "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type",
+    "summary_use_proj", "tf_legacy_loss", "use_cache",
+})  # fmt: skip
+
+_SIZES = frozenset({"n_embd", "n_head", "n_inner", "n_layer", "vocab_size"})
+
+GPT2 = Family(
+    "gpt2",
+    read=_SIZES | {
+        "activation_function", "architectures", "layer_norm_epsilon", "model_type", "n_ctx", "n_positions",
+        "scale_attn_by_inverse_layer_idx", "scale_attn_weights", "tie_word_embeddings",
+    },
+    harmless=_BOOKKEEPING | _GENERATION | _GPT2_HARMLESS,
+    fixed={
+        "add_cross_attention": (False,),
+        "cross_attention_hidden_size": (None,),
+        "is_encoder_decoder": (False,),
+        "pruned_heads": ({}, None),
+        "quantization_config": (None,),
+        "reorder_and_upcast_attn": (False, True),  # the order of float operations
+        "tie_encoder_decoder": (False,),
+        "use_bfloat16": (False,),
+    },
+)  # fmt: skip
+
+MINGPT_AND_NANOGPT = Family(
+    "minGPT or nanoGPT",
+    read=_SIZES | {"activation_function", "bias", "block_size", "layer_norm_epsilon", "model_type", "tie_word_embeddings"},
+    harmless=_BOOKKEEPING | {"attn_pdrop", "dropout", "embd_pdrop", "resid_pdrop"},
+    fixed={
+        "model_type": (
+            None, "gpt", "openai-gpt", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "gopher-44m", "gpt-mini", "gpt-micro",
+            "gpt-nano",
+        ),
+    },
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""Names and values of strangers in a message: one line, printable, and never longer than a line can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_LONGEST = 60
+_FEW = 3
+
+
+def short(text: str, longest: int = _LONGEST) -> str:
+    """A name from a file or a command line, cut where it is long; what cannot be seen is an escape.
+
+    >>> short("W_E"), short("x" * 100, 10), short("a\\nb")
+    ('W_E', 'xxxxxxxxx…', 'a\\\\nb')
+    """
+    begin = text[:longest]
+    if not begin.isprintable():
+        begin = "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in begin)
+    return begin if len(text) <= longest and len(begin) <= longest else begin[: longest - 1] + "…"
+
+
+def few(names: Iterable[str]) -> str:
+    """Some names, quoted: the first three, and how many more there are.
+
+    >>> few(["a"]), few(["a", "b"]), few("abcde")
+    ("'a'", "'a' and 'b'", "'a', 'b', 'c' and 2 more")
+    """
+    quoted = [f"'{short(name, 40)}'" for name in names]
+    rest = len(quoted) - _FEW
+    parts = [*quoted[:_FEW], f"{rest:,} more"] if rest > 0 else quoted
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def whole_number(value: int) -> str:
+    """An integer of any size: Python writes at most 4,300 digits of one.
+
+    >>> whole_number(-12), whole_number(1 << 20_000)
+    ('-12', 'an integer of 20,001 bits')
+    """
+    return str(value) if value.bit_length() <= 128 else f"an integer of {value.bit_length():,} bits"
