@@ -18,8 +18,8 @@ PUBLISHED = {
     "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "bos_token_id": 2,
     "embd_pdrop": 0.1, "eos_token_id": 2, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 5,
     "n_embd": 4, "n_head": 2, "n_layer": 2, "n_positions": 5, "resid_pdrop": 0.1, "summary_activation": None,
-    "summary_first_dropout": 0.1, "summary_proj_to_labels": True, "summary_type": "cls_index", "summary_use_proj": True, "vocab_size": 3,
-    "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}},
+    "summary_first_dropout": 0.1, "summary_proj_to_labels": True, "summary_type": "cls_index", "summary_use_proj": True,
+    "vocab_size": 3, "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}},
 }  # fmt: skip
 LATER = {
     "_name_or_path": "gpt2", "gradient_checkpointing": False, "output_past": True, "n_inner": None,

@@ -88,6 +88,12 @@ ONLY = "only byte-level byte-pair encoding as GPT-2's is supported"
             edit("model", "merges", 2, value="Ġ the"),
             "tokenizer.json: model.merges.2 makes 'Ġthe', but 'the' is not in the vocabulary",
         ),
+        (edit("truncation", value={"max_length": 3}), f"tokenizer.json: truncation is a table of 1: {ONLY}"),
+        (edit("padding", value={}), f"tokenizer.json: padding is a table of 0: {ONLY}"),
+        (edit("lowercase", value=True), f"tokenizer.json: 'lowercase' is not a known field: {ONLY}"),
+        (edit("model", "cache", value=1), f"tokenizer.json: model.'cache' is not a known field: {ONLY}"),
+        (edit("pre_tokenizer", "split", value=1), f"tokenizer.json: pre_tokenizer.'split' is not a known field: {ONLY}"),
+        (edit("added_tokens", 0, "regex", value=1), f"tokenizer.json: added_tokens.0.'regex' is not a known field: {ONLY}"),
         (edit("added_tokens", value={}), "tokenizer.json: added_tokens is a table of 0, not a list"),
         (edit("added_tokens", 0, value="x"), "tokenizer.json: added_tokens.0 is 'x', not a table"),
         (edit("added_tokens", 0, "lstrip", value=True), f"tokenizer.json: added_tokens.0.lstrip is True: {ONLY}"),
@@ -142,6 +148,14 @@ def test_a_changed_tokenizer_json_is_refused_with_its_field(change: Callable[[An
         ("merges.txt", b"a b\n", "vocab.json: there is no such file"),
         ("tokenizer_config.json", b'{"add_bos_token": true}', f"tokenizer_config.json: add_bos_token is True: {ONLY}"),
         ("tokenizer_config.json", b'{"add_prefix_space": true}', f"tokenizer_config.json: add_prefix_space is True: {ONLY}"),
+        ("tokenizer_config.json", b'{"do_lower_case": true}', f"tokenizer_config.json: do_lower_case is True: {ONLY}"),
+        (
+            "tokenizer_config.json",
+            b'{"tokenizer_class": "LlamaTokenizer"}',
+            f"tokenizer_config.json: tokenizer_class is 'LlamaTokenizer': {ONLY}",
+        ),
+        ("tokenizer_config.json", b'{"auto_map": {}}', f"tokenizer_config.json: 'auto_map' is not a known field: {ONLY}"),
+        ("special_tokens_map.json", b'{"x": "y"}', f"special_tokens_map.json: 'x' is not a known field: {ONLY}"),
     ],
 )
 def test_files_that_are_not_tokenizers(name: str, data: bytes, message: str, tmp_path: Path) -> None:
@@ -250,3 +264,62 @@ def test_a_field_with_any_other_value_is_refused_or_changes_nothing(tmp_path: Pa
             elif (place, value) != (("model", "merges"), []):  # no merges at all is a tokenizer too, another one
                 assert tokenizer.encode(text) == wanted, (place, value)
     assert refused > 400
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"pad_token": "the"}, "tokenizer_config.json: pad_token names 'the', which is not an added token"),
+        ({"bos_token": {"__type": "AddedToken", "content": "<s>"}}, "bos_token names '<s>', which is not an added token"),
+        ({"eos_token": {"content": "<|endoftext|>", "lstrip": True}}, f"eos_token.lstrip is True: {ONLY}"),
+        ({"additional_special_tokens": ["<|endoftext|>", "ll"]}, "additional_special_tokens.1 names 'll'"),
+        ({"added_tokens_decoder": {"7": {"content": "<|endoftext|>"}}}, "added_tokens_decoder.7 names '<|endoftext|>'"),
+        ({"added_tokens_decoder": {"x" * 999: "<|endoftext|>"}}, "is not the id of a token"),
+        ({"extra_special_tokens": 3}, "extra_special_tokens is 3, not a list or a table of tokens"),
+        ({"mask_token": 3}, "mask_token is 3, not a token"),
+    ],
+)
+def test_settings_that_would_change_ids_are_refused(settings: dict[str, Any], line: str, tmp_path: Path) -> None:
+    """The transformers library looks for special tokens first: with "the" for padding, a text with "the" has other ids."""
+    write_json(write_json(tmp_path, tokenizer_json(*few())), settings, "tokenizer_config.json")
+    with pytest.raises(TokenizerError, match=re.escape(line)):
+        load_tokenizer(tmp_path)
+    (tmp_path / "tokenizer_config.json").unlink()
+    if "added_tokens_decoder" not in settings:
+        write_json(tmp_path, settings, "special_tokens_map.json")
+        with pytest.raises(TokenizerError, match=r"special_tokens_map\.json: "):
+            load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_what_the_library_saves_is_read(padded: bool, tmp_path: Path) -> None:
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    transformers = pytest.importorskip("transformers")
+    files = write_pair(tmp_path, *few())
+    peer = transformers.GPT2Tokenizer(vocab=str(files / "vocab.json"), merges=str(files / "merges.txt"))
+    if padded:
+        peer.add_special_tokens({"pad_token": "<pad>"})
+    peer.save_pretrained(tmp_path / "saved")
+    ours = load_tokenizer(tmp_path / "saved")
+    text = " the<|endoftext|>ll<pad>"
+    assert ours.encode(text) == peer(text)["input_ids"]
+
+
+def test_settings_as_older_versions_wrote_them(tmp_path: Path) -> None:
+    end = {
+        "__type": "AddedToken",
+        "content": "<|endoftext|>",
+        "lstrip": False,
+        "normalized": True,
+        "rstrip": False,
+        "single_word": False,
+    }
+    settings = {
+        "add_bos_token": False, "add_prefix_space": False, "bos_token": end, "eos_token": end, "errors": "replace",
+        "model_max_length": 1024, "name_or_path": "gpt2", "pad_token": None, "special_tokens_map_file": None,
+        "tokenizer_class": "GPT2Tokenizer", "unk_token": end, "clean_up_tokenization_spaces": True,
+        "added_tokens_decoder": {"0": {name: value for name, value in end.items() if name != "__type"} | {"special": True}},
+    }  # fmt: skip
+    write_json(write_pair(tmp_path, *few()), settings, "tokenizer_config.json")
+    write_json(tmp_path, {"bos_token": "<|endoftext|>", "eos_token": end}, "special_tokens_map.json")
+    assert load_tokenizer(tmp_path).encode(" the") == [259]

@@ -1,5 +1,5 @@
-"""The command line. Exit status: 0 done and proved, 1 a claim is wrong, 2 bad usage or bad input, 3 undecided, 130 interrupted,
-141 nobody reads the output any more.
+"""The command line. Exit status: 0 done and proved, 1 a claim is wrong, 2 bad usage or bad input, 3 undecided, 70 an internal
+error, 130 interrupted, 141 nobody reads the output any more.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, serve, trace
-from exactformer.cli.common import BAD_INPUT, INTERRUPTED, UNDECIDED, UNREAD, printable
+from exactformer.cli.common import BAD_INPUT, INTERNAL, INTERRUPTED, UNDECIDED, UNREAD, printable
+from exactformer.internal import DEBUG, internal_error
 
 
 class _Commands(click.Group):
@@ -25,9 +26,12 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="exactformer")
+@click.option("--debug", is_flag=True, help=f"Show the traceback of an internal error (as {DEBUG}=1 does).")
 @click.pass_context
-def commands(context: click.Context) -> None:
+def commands(context: click.Context, debug: bool) -> None:
     """Transformers computed without rounding: every number exact, or named with proved digits."""
+    if debug:
+        os.environ[DEBUG] = "1"
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -37,7 +41,7 @@ for module in (trace, grad, generate, certify, prove, circuits, budget, check, e
 
 
 def main() -> None:
-    """Run a command; whatever is wrong with its input becomes one line and status 2."""
+    """Run a command; whatever is wrong with its input becomes one line and status 2, a mistake of ours one line and status 70."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell: nobody reads
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
@@ -49,6 +53,8 @@ def main() -> None:
         fail(" ".join(error.format_message().split()), BAD_INPUT)
     except OSError as error:
         fail(f"{error.filename or 'output'}: {error.strerror}", BAD_INPUT)
+    except MemoryError:
+        fail("this machine has too little memory for it", BAD_INPUT)
     except Exception as error:
         from exactformer.model import ConfigError, InputError
         from exactformer.numbers import Undecided
@@ -58,16 +64,17 @@ def main() -> None:
             fail(str(error), UNDECIDED)
         from exactformer.checkpoints import CheckpointError
         from exactformer.circuits import CircuitError
-        from exactformer.proofs.chunks import RunError
+        from exactformer.proofs.chunks import CaseError, RunError
         from exactformer.proofs.journal import JournalError
         from exactformer.tokenizers import TokenizerError
 
         bad_input = (
             ConfigError, InputError, WorksheetError, CircuitError, RunError, JournalError, CheckpointError, TokenizerError,
         )  # fmt: skip
-        if isinstance(error, bad_input):
+        raised_in_a_case = isinstance(error, CaseError) and hasattr(error, "__notes__")  # by our own code, in another process
+        if isinstance(error, bad_input) and not raised_in_a_case:
             fail(str(error), BAD_INPUT)
-        raise
+        fail(internal_error(error), INTERNAL)
 
 
 def fail(problem: str, status: int) -> None:

@@ -19,7 +19,7 @@ from exactformer.files import write_whole
 
 FORMATS = ("text", "markdown", "latex", "json", "html")
 ARITHMETICS = ("exact", "arb", "certified", "float64", "float32")
-DONE, REFUTED, BAD_INPUT, UNDECIDED, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
+DONE, REFUTED, BAD_INPUT, UNDECIDED, INTERNAL, INTERRUPTED, UNREAD = 0, 1, 2, 3, 70, 130, 141
 _MOST_DIGITS = 1000
 _WHOLE = re.compile(r"-?[0-9]+")
 _PATIENCE, _PAUSE = 2.0, 10.0  # seconds before the first sign of life, and between two

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from exactformer.messages import few
 from exactformer.tokenizers.tokenizer import TokenizerError, brief
 
 _MAX_BYTES = 16 * 2**20  # GPT-2's tokenizer.json has 3.6 million bytes at its longest
@@ -49,6 +51,13 @@ class Fields:
 
     def flag(self, field: str, default: bool) -> bool:
         return bool(self.take(field, bool, "true or false", default))
+
+    def only(self, known: Collection[str]) -> None:
+        """Refuse a field that is none of these: it might change an id."""
+        unknown = [field for field in self.raw if field not in known]
+        if unknown:
+            said = "is not a known field" if len(unknown) == 1 else "are not known fields"
+            raise self.error(few(unknown), f"{said}: only byte-level byte-pair encoding as GPT-2's is supported")
 
     def must_be(self, field: str, allowed: tuple[object, ...], default: Any = None) -> None:
         """Settings of which only one value means GPT-2's tokenizer. (In Python 0 == False, in a file they differ.)"""

@@ -8,8 +8,16 @@ from pathlib import Path
 from exactformer.tokenizers.byte_pair_tokenizer import BytePairTokenizer
 from exactformer.tokenizers.byte_pairs import merges, spelled, unspelled
 from exactformer.tokenizers.fields import Fields, read_fields, read_text
+from exactformer.tokenizers.settings import check_special, read_settings
 from exactformer.tokenizers.tokenizer import TokenizerError, brief
 
+_TOP = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+_MODEL = (
+    "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges",
+    "vocab", "merges",
+)  # fmt: skip
+_BYTE_LEVEL = ("type", "add_prefix_space", "trim_offsets", "use_regex")
+_ADDED = ("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special")
 _END = "<|endoftext|>"
 _MAX_BYTES = 2 * 2**20  # of all tokens together, which are merged on reading; GPT-2's have 320,814
 
@@ -22,24 +30,30 @@ def load_tokenizer(folder: str | Path) -> BytePairTokenizer:
     exactformer.tokenizers.tokenizer.TokenizerError: no-such-folder: has neither tokenizer.json nor vocab.json and merges.txt
     """
     folder = Path(folder)
-    if (settings := folder / "tokenizer_config.json").exists():
-        for field in ("add_prefix_space", "add_bos_token", "add_eos_token"):
-            read_fields(settings).must_be(field, (False, None))
+    special = read_settings(folder)
     if (path := folder / "tokenizer.json").exists():
-        return read_tokenizer_json(path)
-    if (folder / "vocab.json").exists() or (folder / "merges.txt").exists():
-        return read_vocab_and_merges(folder / "vocab.json", folder / "merges.txt", folder / "added_tokens.json")
-    raise TokenizerError(f"{folder}: has neither tokenizer.json nor vocab.json and merges.txt")
+        tokenizer = read_tokenizer_json(path)
+    elif (folder / "vocab.json").exists() or (folder / "merges.txt").exists():
+        tokenizer = read_vocab_and_merges(folder / "vocab.json", folder / "merges.txt", folder / "added_tokens.json")
+    else:
+        raise TokenizerError(f"{folder}: has neither tokenizer.json nor vocab.json and merges.txt")
+    check_special(special, tokenizer)
+    return tokenizer
 
 
 def read_tokenizer_json(path: Path) -> BytePairTokenizer:
     """A tokenizer.json with byte-level byte-pair encoding; settings that would change an id are refused, not ignored."""
     top = read_fields(path)
+    top.only(_TOP)
+    for field in ("truncation", "padding"):
+        top.must_be(field, (None,))
     model = top.table("model")
     model.must_be("type", ("BPE",), default="BPE")
+    model.only(_MODEL)
     top.must_be("normalizer", (None,))
     before = top.table("pre_tokenizer")
     before.must_be("type", ("ByteLevel",))
+    before.only(_BYTE_LEVEL)
     before.must_be("add_prefix_space", (False,))
     before.must_be("use_regex", (True,), default=True)
     top.table("decoder").must_be("type", ("ByteLevel",))
@@ -58,6 +72,7 @@ def read_tokenizer_json(path: Path) -> BytePairTokenizer:
         if not isinstance(entry, dict):
             raise top.error(f"added_tokens.{n}", f"is {brief(entry)}, not a table")
         token = Fields(entry, path, f"added_tokens.{n}.")
+        token.only(_ADDED)
         for field in ("single_word", "lstrip", "rstrip"):
             token.must_be(field, (False,), default=False)
         content = token.text("content")

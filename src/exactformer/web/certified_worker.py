@@ -7,7 +7,6 @@ import json
 import signal
 import sys
 import time
-import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict
@@ -24,6 +23,7 @@ from exactformer.certified.model_hash import model_hash
 from exactformer.certified.question import check_question, texts
 from exactformer.certified.storage import prepared
 from exactformer.checkpoints import CheckpointError
+from exactformer.internal import internal_error
 from exactformer.model import ConfigError, InputError
 from exactformer.model.cache import Cache
 from exactformer.render.certificates import as_json as certificate_text
@@ -63,8 +63,8 @@ def _answer(prover: Prover, name: str, arguments: dict[str, Any]) -> tuple[int, 
         return 422, as_json({"error": " ".join(str(error).removeprefix("--").split())})  # fields here, options on the command line
     except MemoryError:
         return 507, as_json({"error": "the machine has too little memory for this prompt"})
-    except Exception:
-        traceback.print_exc(file=sys.stderr)
+    except Exception as error:
+        print(f"exactformer: {internal_error(error)}", file=sys.stderr, flush=True)
         return 500, as_json({"error": "the server made a mistake; its terminal says which"})
 
 

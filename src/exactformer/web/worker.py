@@ -7,10 +7,11 @@ import json
 import os
 import signal
 import sys
-import traceback
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from exactformer.internal import internal_error
 
 _TASKS = 2000  # after so many, a fresh process takes over
 
@@ -43,8 +44,8 @@ def _answer(tasks: Any, name: str, arguments: dict[str, Any], memory: int) -> tu
         return 507, as_json({"error": f"the computation needs more than {memory >> 20} MB"})
     except RecursionError:
         return 422, as_json({"error": "the numbers of this pass are nested too deeply"})
-    except Exception:
-        traceback.print_exc(file=sys.stderr)
+    except Exception as error:
+        print(f"exactformer: {internal_error(error)}", file=sys.stderr, flush=True)
         return 500, as_json({"error": "the server made a mistake; its terminal says which"})
 
 
