@@ -24,7 +24,7 @@ from exactformer.trace import Trace
 from exactformer.worksheets.reader import Decimal, Table, describe
 
 _FIELDS = {"step", "operation", "name", "value", "values", "index", "head", "row", "target", "upstream"}
-_REFERENCE = re.compile(r"(.+?)\s*\[\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\]")
+_REFERENCE = re.compile(r"(.+?)\s*\[\s*([0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)\s*\]")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from flint import fmpq
 
 from exactformer.numbers import Exact, exact
 
-_DECIMAL = re.compile(r"([+\-−]?)(\d[\d_]*)?(\.?)(\d[\d_]*)?([eE][+-]?\d+)?")
+_DECIMAL = re.compile(r"([+\-−]?)([0-9][0-9_]*)?(\.?)([0-9][0-9_]*)?([eE][+-]?[0-9]+)?")
 _MOST_DECIMALS = 1000
 
 

@@ -138,4 +138,6 @@ def _text(value: Any) -> str:
     text = nearly(value, 12)
     if " " in text:
         return text
+    if "e" in text:
+        return digits(value, 3)
     return next((short for n in range(3, 12) if Fraction(short := digits(value, n)).denominator > 1), text)

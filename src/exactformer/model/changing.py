@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from exactformer.messages import short
 from exactformer.model.config import ConfigError, Norm
 from exactformer.model.exact_arithmetic import ExactArithmetic
 from exactformer.model.forward import Model
 from exactformer.model.weights import NormWeights, rebuilt_weights
 from exactformer.numbers import array, exact
 
-_CHANGE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\[([\d\s,]*)\]\s*=(.*)")
+_CHANGE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\[([0-9\s,]*)\]\s*=(.*)")
 
 
 def with_weights(model: Model, changes: Iterable[str]) -> Model:
@@ -58,15 +60,15 @@ def with_norm(model: Model, norm: Norm) -> Model:
 def _parsed(change: str, values: dict[str, Any]) -> tuple[str, tuple[int, ...], Any]:
     match = _CHANGE.fullmatch(change)
     if match is None:
-        raise ConfigError(change, "is not a change of a weight: write W_E[0,1] = 1/2")
+        raise ConfigError(short(change), "is not a change of a weight: write W_E[0,1] = 1/2")
     name = match[1]
     if name not in values:
-        raise ConfigError(name, f"is not a weight of the model ({', '.join(values)})")
-    place = tuple(int(number) for number in match[2].replace(",", " ").split())
-    shape = values[name].shape
+        raise ConfigError(short(name), f"is not a weight of the model ({', '.join(values)})")
+    written, shape = match[2].replace(",", " ").split(), values[name].shape
+    place = tuple(int(number) if len(number) <= 18 else sys.maxsize for number in written)
     if len(place) != len(shape) or any(i >= n for i, n in zip(place, shape, strict=True)):
         raise ConfigError(
-            f"{name}[{match[2].strip()}]", f"is not an entry: {name} is {' × '.join(map(str, shape))}, counted from 0"
+            f"{name}[{short(match[2].strip())}]", f"is not an entry: {name} is {' × '.join(map(str, shape))}, counted from 0"
         )
     try:
         return name, place, exact(match[3].strip())

@@ -16,6 +16,15 @@ from exactformer.numbers import Number
 Floats = Any  # numpy.ndarray of one float type
 
 
+def _quiet(kind: type[FloatArithmetic]) -> type[FloatArithmetic]:
+    """Infinite or not a number is what a value may be here, and shown as; NumPy's warnings would tell of it a second time."""
+    for name, method in vars(kind).items():
+        if callable(method):
+            setattr(kind, name, np.errstate(all="ignore")(method))
+    return kind
+
+
+@_quiet
 class FloatArithmetic(Arithmetic):
     def __init__(self, name: str) -> None:
         self.name = name
@@ -28,7 +37,7 @@ class FloatArithmetic(Arithmetic):
     def load(self, weights: Any) -> Floats:
         """Weights that nobody can write to, such as those of a model file, are converted once."""
         if weights.dtype == object:
-            return np.array([number.to_float() for number in weights.flat], dtype=self.dtype).reshape(weights.shape)
+            return np.array([_rounded(number) for number in weights.flat], dtype=self.dtype).reshape(weights.shape)
         if weights.dtype == self.dtype or weights.flags.writeable:
             return np.asarray(weights, dtype=self.dtype)
         if weights.flags.f_contiguous and not weights.flags.c_contiguous:
@@ -39,7 +48,7 @@ class FloatArithmetic(Arithmetic):
         return self.loaded[key][1]
 
     def constant(self, number: Number) -> Any:
-        return self.dtype.type(number.to_float())
+        return self.dtype.type(_rounded(number))
 
     def embed(self, table: Floats, rows: list[int]) -> Floats:
         return table[rows]
@@ -205,6 +214,14 @@ class FloatArithmetic(Arithmetic):
         second += second >= first
         ties = tuple(int(i) for i in np.flatnonzero(row == row[first]) if i != first)
         return Choice(first, False, ties, second, row[first] - row[second])
+
+
+def _rounded(number: Number) -> float:
+    """The nearest float, which for a number beyond their range is infinite."""
+    try:
+        return number.to_float()
+    except OverflowError:
+        return math.copysign(math.inf, number.sign())
 
 
 def _hand_back(weights: Any) -> None:

@@ -45,7 +45,7 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
     if x.exact is not None:
         return sign(x.exact)
     asked = False
-    for bits in budget.ladder:
+    for bits in () if x.undecided == budget else budget.ladder:
         b = ball(x, bits)
         if b > 0:
             x.known = 1
@@ -62,6 +62,7 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
                 x.known = _sign_of_form(x, budget)
                 if x.known:
                     return x.known
+    x.undecided = budget
     raise Undecided(f"the sign of {display.short(x)}", budget.ladder[-1])
 
 
@@ -69,7 +70,7 @@ def _scale(x: Named) -> arb:
     """The size of the terms of a sum, at least 1: what its ball is narrow against."""
     largest = arb(1)
     for arg in x.args if x.op == "lin" else ():
-        size = arg.ball.abs_upper()  # type: ignore[union-attr]
+        size = ball(arg, WORKING_BITS).abs_upper()
         if size > largest:
             largest = size
     return largest

@@ -59,6 +59,20 @@ def _positional(significant: str, exponent: int) -> str:
     return f"{head}e{exponent:+d}".replace("e+", "e")
 
 
+def times_power(text: str, power: int) -> str:
+    """A decimal without exponent times a power of ten, with the same digits.
+
+    >>> times_power("-9.50", 4000), times_power("10.0", -4000), times_power("0.95", 0), times_power("0.95", -4000)
+    ('-9.50e4000', '1.00e-3999', '0.95', '9.5e-4001')
+    """
+    if not power or text == "0":
+        return text
+    head, _, tail = text.lstrip("-").partition(".")
+    significant = (head + tail).lstrip("0")
+    exponent = len(head) - 1 - (len(head + tail) - len(significant))
+    return "-" * text.startswith("-") + _positional(significant, exponent + power)
+
+
 def fixed(above: int, below: int, decimals: int) -> str:
     """above/below to a number of decimals after the point, to nearest, ties away from 0.
 

@@ -206,7 +206,7 @@ def _latex(formula: Formula) -> tuple[str, int]:
         case Power(base, exponent):
             if exponent == _HALF and base != E_SYMBOL:
                 return rf"\sqrt{{{latex(base)}}}", _ATOM
-            return f"{_latex_within(base, _ATOM)}^{{{exponent}}}", _POWER
+            return f"{_latex_within(base, _ATOM)}^{{{_fraction(exponent)}}}", _POWER
         case Function("exp", argument):
             return f"e^{{{latex(argument)}}}", _POWER
         case Function(name, argument):

@@ -23,6 +23,8 @@ def nearly(x: Named, n: int = 12) -> str:
     ('1 - 7.44e-44', '0.731058578630')
     """
     proved = digits(x, n)
+    if abs(int(proved.partition("e")[2] or 0)) > _CLOSE:  # no simple number is that large or that small
+        return proved
     value = Fraction(digits(x, max(n, _CLOSE + 3)))
     simple = value.limit_denominator(_SIMPLE)
     if simple == 0 or abs(value - simple) >= abs(simple) * Fraction(1, 10**_CLOSE):

@@ -13,8 +13,8 @@ Every node *exists*: a quotient is made only once its divisor is proved not to b
 proved positive, a root only once its radicand is proved not negative. So a proof about a node never has to ask whether the
 node means anything.
 
-Nodes are immutable as far as their meaning goes; five slots remember what was found out about them (`ball` with `bits`,
-`known`, `exact`, `settled`, `shown`).
+Nodes are immutable as far as their meaning goes; some slots remember what was found out about them (`ball` with `bits`,
+`known`, `exact`, `settled`, `undecided`, `shown`).
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class Exact(Number):
 class Named(Number):
     """A closed form that is not known to be rational."""
 
-    __slots__ = ("args", "ball", "bits", "data", "exact", "known", "landmark", "op", "settled", "shown")
+    __slots__ = ("args", "ball", "bits", "data", "exact", "known", "landmark", "op", "settled", "shown", "undecided")
     status = "named"
 
     def __init__(self, op: str, args: tuple[Exact | Named, ...], data: Any = None, known: int = 0) -> None:
@@ -238,6 +238,7 @@ class Named(Number):
         self.ball: arb | None = None
         self.exact: Exact | None = None  # the rational that this was proved to be
         self.settled = False  # has a proof of being rational been tried?
+        self.undecided: Budget | None = None  # with which its sign was looked for, and not found
         self.shown: dict[str, Any] | None = None  # closed forms that were looked for, and how they are written
         self.landmark = False  # proofs may stop here first and take the value for an unknown
 

@@ -11,9 +11,12 @@ from typing import Any
 
 from flint import fmpq, fmpz
 
+from exactformer.messages import short
 from exactformer.numbers.number import Exact, Number
 
-_DECIMAL = re.compile(r"([+-]?)(\d[\d_]*)?(?:\.(\d[\d_]*)?)?(?:[eE]([+-]?\d+))?")
+_DIGITS = "[0-9]+(?:_[0-9]+)*"  # ASCII: other alphabets have digits too, which are easily taken for something else
+_DECIMAL = re.compile(rf"([+-]?)({_DIGITS})?(?:\.({_DIGITS})?)?(?:[eE]([+-]?[0-9]+))?")
+_BLANKS = " \t\r\n"
 _LONGEST = 10_000  # digits of a literal, and size of its decimal exponent: enough for anyone, too little to fill memory
 
 
@@ -90,26 +93,29 @@ def required(value: Any) -> Number:
 
 
 def _rational(text: str) -> fmpq:
-    stripped = text.strip()
+    stripped = text.strip(_BLANKS)
     if len(stripped) > _LONGEST:
         raise ValueError(f"a number of {len(stripped):,} characters is longer than {_LONGEST:,}")
     numerator, slash, denominator = stripped.partition("/")
     if slash:
-        below = _decimal(denominator.strip(), text)
+        below = _decimal(denominator.strip(_BLANKS), text)
         if below == 0:
-            raise ValueError(f"{text!r} divides by zero")
-        return _decimal(numerator.strip(), text) / below
+            raise ValueError(f"'{short(text)}' divides by zero")
+        return _decimal(numerator.strip(_BLANKS), text) / below
     return _decimal(stripped, text)
 
 
 def _decimal(text: str, whole: str) -> fmpq:
     match = _DECIMAL.fullmatch(text)
     if match is None or not (match[2] or match[3]):
-        raise ValueError(f"{whole!r} is not a number: write an integer, a decimal such as 0.3 or 1e-5, or a fraction such as 3/10")
+        raise ValueError(
+            f"'{short(whole)}' is not a number: write an integer, a decimal such as 0.3 or 1e-5, or a fraction such as 3/10"
+        )
     integer, fraction = (match[2] or "").replace("_", ""), (match[3] or "").replace("_", "")
+    written = (match[4] or "0").lstrip("+-").lstrip("0")
+    if len(written) > len(str(_LONGEST)) or int(written or 0) > _LONGEST:
+        raise ValueError(f"the exponent of '{short(whole)}' is beyond {_LONGEST:,}")
     power = int(match[4] or 0)
-    if abs(power) > _LONGEST:
-        raise ValueError(f"the exponent of {whole if len(whole) < 40 else 'a number'} is beyond {_LONGEST:,}")
     exponent = power - len(fraction)
     digits = fmpz(0)
     for start in range(0, len(integer + fraction), 1000):  # Python turns at most 4,300 digits into an integer at once

@@ -17,6 +17,7 @@ CALL, PYTHON = 20, 20  # what a call, and a term handled in Python, cost in term
 _GCD_TERMS, _GCD_DEGREE = 80, 80  # polynomials beyond this are not searched for common factors
 _FACTOR_TERMS, _FACTOR_DEGREE = 40, 40
 _LONGEST_COEFFICIENT = 10_000  # bits
+_LONG = 2048  # bits of coefficients whose product costs about as much again as its handling
 
 
 class Stuck(Exception):
@@ -33,6 +34,11 @@ class Meter:
         self.left -= amount
         if self.left < 0:
             raise Stuck("too much work")
+
+
+def _bits(p: Polynomial) -> int:
+    """Of the leading coefficient: how long the coefficients are, about."""
+    return int(p.leading_coefficient().height_bits()) if p != 0 else 0
 
 
 class Ratio(NamedTuple):
@@ -55,11 +61,11 @@ class Ring:
 
     def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
         """a·b within the budget."""
-        self.meter.spend(CALL + len(a) * len(b))
+        self.meter.spend(CALL + len(a) * len(b) * (1 + (_bits(a) + _bits(b)) // _LONG))
         product = a * b
         if len(product) > self.budget.terms:
             raise Stuck("too many terms")
-        if product != 0 and product.leading_coefficient().height_bits() > _LONGEST_COEFFICIENT:
+        if _bits(product) > _LONGEST_COEFFICIENT:
             raise Stuck("too long coefficients")
         return product
 

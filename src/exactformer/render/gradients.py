@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from textwrap import wrap
 from typing import Any
 
+from exactformer.numbers import Number
 from exactformer.render import json as as_json
 from exactformer.render.latex import PREAMBLE, escape
 from exactformer.render.layout import Line, summary
@@ -15,6 +16,7 @@ from exactformer.render.text import Paint, broken_row, plain
 from exactformer.render.values import Shown, show
 from exactformer.trace import Descent, Gradient, Step
 
+_CHANGES = {-1: "falls", 0: "stays the same", 1: "rises", None: "is not a number"}
 _LABEL, _BELOW = 10, 8  # columns of labels; the indent of rows below a label that is too long
 
 
@@ -47,13 +49,18 @@ def loss_lines(gradient: Gradient, digits: int) -> list[str]:
     return [f"targets {' '.join(gradient.targets)}", f"loss {value}   mean cross-entropy" + (f": {shown.why}" if shown.why else "")]
 
 
+def _verdict(descent: Descent) -> str:
+    before, after = descent.before, descent.after
+    if not isinstance(before, Number):  # floats, which may be infinite or not numbers
+        change = None if before != before or after != after else int(after > before) - int(after < before)
+        return f"the loss {_CHANGES[change]}, in floats"
+    return f"the loss {_CHANGES[(after - before).sign()]}, proved"
+
+
 def descent_lines(descent: Descent, rate: str, digits: int, width: int = 120) -> list[str]:
     """A step of gradient descent: the new weights, and whether the loss is proved to fall."""
     before, after = show(descent.before, digits), show(descent.after, digits)
-    change = (descent.after - descent.before).sign() if before.status != "float" else int(descent.after > descent.before) * 2 - 1
-    verdict = {-1: "falls", 0: "stays the same", 1: "rises"}[change]
-    how = "proved" if before.status != "float" else "in floats"
-    lines = [f"a step of {rate} against the gradient: the loss {verdict}, {how}"]
+    lines = [f"a step of {rate} against the gradient: {_verdict(descent)}"]
     lines += [f"  before {before.digits or before.text}", f"  after  {after.digits or after.text}"]
     for name, values in descent.model.weights.named():
         lines.append(f"  {name}")

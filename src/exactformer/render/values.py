@@ -84,7 +84,12 @@ def _midpoint(value: Any) -> float:
         return float(value.mid())
     if isinstance(value, Undefined) or value is MASKED or value is None:
         return float("-inf")
-    return value.to_float() if isinstance(value, Number) else float(value)
+    if not isinstance(value, Number):
+        return float(value)
+    try:
+        return value.to_float()
+    except OverflowError:
+        return float("inf") * value.sign()
 
 
 def _named(value: Named, digits: int) -> Shown:

@@ -58,7 +58,7 @@ class Guard:
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and scope["path"].startswith("/api/"):
             return 403, "the request comes from another page"
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > LARGEST_BODY:
+        if not (length.isascii() and length.isdecimal()) or len(length) > 20 or int(length) > LARGEST_BODY:
             return 413, f"the request has more than {LARGEST_BODY:,} bytes"
         return None
 
@@ -74,7 +74,7 @@ def _name(host: str) -> str:
     ('localhost', '[::1]', '[::1]')
     """
     head, colon, port = host.rpartition(":")
-    return head if colon and port.isdecimal() else host
+    return head if colon and port.isascii() and port.isdecimal() else host
 
 
 def _with_headers(send: Any) -> Any:

@@ -21,7 +21,7 @@ from exactformer.tokenizers import Tokenizer
 from exactformer.worksheets.reader import Decimal, Table, WorksheetError, describe
 
 _MOST_ENTRIES = 1_000_000
-_DRAWN = re.compile(r"drawn (\d{1,9}) by 1/([1-9]\d{0,5})")
+_DRAWN = re.compile(r"drawn ([0-9]{1,9}) by 1/([1-9][0-9]{0,5})")
 _IDENTITY = re.compile(r"(-|[^\s*]*)\s*\*?\s*identity")
 
 

@@ -27,7 +27,7 @@ from exactformer.worksheets.reader import Decimal, Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_BARE_FRACTION = re.compile(r"[\[,=]\s*(-?\d+/\d+)\s*[\],\n]")
+_BARE_FRACTION = re.compile(r"[\[,=]\s*(-?[0-9]{1,20}/[0-9]{1,20})\s*[\],\n]")
 GPT2_TOKENS = 50_257
 LARGEST = 8 * 2**20  # bytes of a worksheet: far more than can be computed exactly
 
