@@ -20,6 +20,17 @@ def short(text: str, longest: int = _LONGEST) -> str:
     return begin if len(text) <= longest and len(begin) <= longest else begin[: longest - 1] + "…"
 
 
+def quoted(value: object) -> str:
+    """A text in quotes, or another value as Python writes it, cut where it is long.
+
+    >>> quoted("a b"), quoted(3), quoted("x" * 100)
+    ("'a b'", '3', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…")
+    """
+    if type(value) is int:
+        return whole_number(value)
+    return short(repr(value[:_LONGEST] if isinstance(value, str) and len(value) > _LONGEST else value))
+
+
 def few(names: Iterable[str]) -> str:
     """Some names, quoted: the first three, and how many more there are.
 

@@ -83,7 +83,7 @@ def test_edges(x: object, number: str, verdict: str) -> None:
     assert judge(x, read(number)) == verdict
 
 
-@pytest.mark.parametrize(("power", "true"), [("10000", "≈ 8.80682e4342"), ("-1e9999", "0.0"), ("1e9", "a number whose")])
+@pytest.mark.parametrize(("power", "true"), [("10000", "≈ 8.80682e4342"), ("-1e9999", "0.0"), ("1e9", "≈ 8.00298e434294481")])
 def test_far_out(power: str, true: str) -> None:
     (finding,) = check_text(f'[[claims]]\noperation = "exp"\nof = ["{power}"]\nvalues = ["0.5"]\n').findings
     assert finding.verdict is Verdict.WRONG

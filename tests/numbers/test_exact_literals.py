@@ -72,7 +72,40 @@ def test_what_is_no_rational_is_refused(value):
         exact(value)
 
 
-@pytest.mark.parametrize("text", ["", "-", ".", "e5", "3e", "1/0", "1/0.0", "1/2/3", "1.5.2", "--1", "0x10", "1 000", "1,5", "²"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-",
+        ".",
+        "e5",
+        "3e",
+        "1/0",
+        "1/0.0",
+        "1/2/3",
+        "1.5.2",
+        "--1",
+        "0x10",
+        "1 000",
+        "1,5",
+        "²",
+        "１２",
+        "١",
+        "1__0",
+        "1_",
+        "_1",
+        "1._5",
+        "1_.5",
+        "1e_5",
+        "1e1_0",
+        "1.5e٣",
+        "३/४",
+        "1/２",
+        "+-1",
+        "1e",
+        "∞",
+    ],
+)
 def test_text_that_is_no_number_is_refused_and_quoted(text):
     with pytest.raises(ValueError, match=r"is not a number|divides by zero") as refusal:
         exact(text)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from exactformer.circuits.head import Head
+from exactformer.messages import quoted, short
 from exactformer.model import AttentionWeights, BlockWeights, Config, Model, Weights
 from exactformer.model.config import Mask
 from exactformer.numbers import Exact, array, exact
@@ -95,10 +96,12 @@ class Circuit:
     # -- checks
     def _check(self) -> None:
         if type(self.length) is not int or self.length < 1:
-            raise CircuitError(f"length: {self.length!r} is not a whole number of at least 1")
+            raise CircuitError(f"length: {quoted(self.length)} is not a whole number of at least 1")
         for name, held in self.stream.items():
             if held not in ("tokens", "positions") and (type(held) is not int or held < 1):
-                raise CircuitError(f"stream.{name}: {held!r} is neither tokens nor positions nor a number of dimensions")
+                raise CircuitError(
+                    f"stream.{short(name)}: {quoted(held)} is neither tokens nor positions nor a number of dimensions"
+                )
         written = dict.fromkeys(self.codes, "the embedding")
         for name in self.codes:
             self._known(name, f"codes.{name}")
@@ -110,38 +113,39 @@ class Circuit:
                 self._check_head(head, f"layer {n}, head {h}", before)
                 if head.to in written:
                     raise CircuitError(
-                        f"layer {n}, head {h}: writes to {head.to!r}, as does {written[head.to]}: writes would overlap"
+                        f"layer {n}, head {h}: writes to {quoted(head.to)}, as does {written[head.to]}: writes would overlap"
                     )
                 written[head.to] = f"layer {n}, head {h}"
         self._known(self.predict, "predict")
         if self.size(self.predict) != len(self.vocabulary):
             raise CircuitError(
-                f"predict: {self.predict!r} has {self.size(self.predict)} dimensions, the vocabulary {len(self.vocabulary)} tokens"
+                f"predict: {quoted(self.predict)} has {self.size(self.predict)} dimensions, "
+                f"the vocabulary {len(self.vocabulary)} tokens"
             )
         if self.predict not in written:
-            raise CircuitError(f"predict: nothing writes to {self.predict!r}")
+            raise CircuitError(f"predict: nothing writes to {quoted(self.predict)}")
 
     def _check_head(self, head: Head, place: str, written: dict[str, str]) -> None:
         for role, names in (("query", head.query), ("key", head.key), ("value", (head.value,)), ("to", (head.to,))):
             for name in names:
                 self._known(name, f"{place}: {role}")
                 if role != "to" and name not in written:
-                    raise CircuitError(f"{place}: {role} reads {name!r}, to which nothing before this layer writes")
+                    raise CircuitError(f"{place}: {role} reads {quoted(name)}, to which nothing before this layer writes")
         if len(head.query) != len(head.key):
             raise CircuitError(f"{place}: query reads {len(head.query)} subspaces, key {len(head.key)}: they are matched in pairs")
         for one, other, verb in [*((q, k, "is matched with") for q, k in head.pairs), (head.value, head.to, "is copied to")]:
             if self.size(one) != self.size(other):
                 raise CircuitError(
-                    f"{place}: {one!r} ({self.size(one)}) {verb} {other!r} ({self.size(other)}): the sizes do not fit"
+                    f"{place}: {quoted(one)} ({self.size(one)}) {verb} {quoted(other)} ({self.size(other)}): the sizes do not fit"
                 )
         if head.offset and (len(head.query) > 1 or any(self.stream[name] != "positions" for name in (*head.query, *head.key))):
             raise CircuitError(f"{place}: offset goes with positions alone, one subspace each")
         if type(head.offset) is not int or not 0 <= head.offset < max(2, self.length):
-            raise CircuitError(f"{place}: offset {head.offset!r} is not a whole number from 0 to {self.length - 1}")
+            raise CircuitError(f"{place}: offset {quoted(head.offset)} is not a whole number from 0 to {self.length - 1}")
 
     def _known(self, name: Any, place: str) -> None:
         if name not in self.stream:
-            raise CircuitError(f"{place}: there is no subspace {name!r} ({', '.join(self.stream)})")
+            raise CircuitError(f"{place}: there is no subspace {quoted(name)} ({', '.join(map(short, self.stream))})")
 
     # -- weights
     @property
@@ -174,7 +178,7 @@ class Circuit:
             code, size = self.codes[name], self.size(name)
             if isinstance(code, str):
                 if code != ONE_HOT or size != rows:
-                    why = f"is {code!r}" if code != ONE_HOT else f"has {size} dimensions for {rows} codes"
+                    why = f"is {quoted(code)}" if code != ONE_HOT else f"has {size} dimensions for {rows} codes"
                     raise CircuitError(f"codes.{name}: {why}: write one-hot, or {rows} vectors of {size} numbers")
                 _fill(table[:, self.span(name)], ONE)
                 continue

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+from copy import copy
 from typing import Any
 
 import click
@@ -13,6 +14,10 @@ import click
 from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, serve, trace
 from exactformer.cli.common import BAD_INPUT, INTERNAL, INTERRUPTED, UNDECIDED, UNREAD, printable
 from exactformer.internal import DEBUG, internal_error
+from exactformer.messages import quoted
+
+_LONGEST = 2000  # characters of a message
+_LONGEST_NUMBER = 300  # characters of a number that is an option
 
 
 class _Commands(click.Group):
@@ -36,7 +41,25 @@ def commands(context: click.Context, debug: bool) -> None:
         click.echo(context.get_help())
 
 
+def _in_ascii(option: click.Parameter) -> None:
+    """Of a number, take only what ASCII digits write: Python reads digits of every alphabet, and underscores between them."""
+    if not isinstance(option.type, click.types.IntParamType | click.types.FloatParamType):
+        return
+    kind = copy(option.type)  # click.INT is one object for all
+    convert = kind.convert
+
+    def converted(value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and not (value.isascii() and "_" not in value and len(value) <= _LONGEST_NUMBER):
+            kind.fail(f"{quoted(value)} is not a number", param, ctx)
+        return convert(value, param, ctx)
+
+    kind.convert = converted  # type: ignore[method-assign]
+    option.type = kind
+
+
 for module in (trace, grad, generate, certify, prove, circuits, budget, check, examples, serve):
+    for option in module.command.params:
+        _in_ascii(option)
     commands.add_command(module.command)
 
 
@@ -57,10 +80,10 @@ def main() -> None:
         fail("this machine has too little memory for it", BAD_INPUT)
     except Exception as error:
         from exactformer.model import ConfigError, InputError
-        from exactformer.numbers import Undecided
+        from exactformer.numbers import Undecided, UndefinedValue
         from exactformer.worksheets import WorksheetError
 
-        if isinstance(error, Undecided):
+        if isinstance(error, Undecided | UndefinedValue):
             fail(str(error), UNDECIDED)
         from exactformer.checkpoints import CheckpointError
         from exactformer.circuits import CircuitError
@@ -78,5 +101,7 @@ def main() -> None:
 
 
 def fail(problem: str, status: int) -> None:
-    click.echo(f"exactformer: {printable(problem)}", err=True)
+    """One line, whatever a message holds of the files and arguments of strangers."""
+    line = problem if status == INTERNAL or len(problem) <= _LONGEST else problem[: _LONGEST - 1] + "…"
+    click.echo(f"exactformer: {printable(line)}", err=True)
     sys.exit(status)

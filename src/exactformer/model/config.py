@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from exactformer.messages import quoted
 from exactformer.numbers import Exact, Number, exact, sqrt
 
 Norm = Literal["none", "pre", "post"]
@@ -62,14 +63,14 @@ class Config:
         seen: set[str] = set()
         for token in self.vocabulary:
             if not isinstance(token, str) or not token:
-                raise ConfigError("vocabulary", f"{token!r} is not a token: tokens are texts that are not empty")
+                raise ConfigError("vocabulary", f"{quoted(token)} is not a token: tokens are texts that are not empty")
             if token in seen:
-                raise ConfigError("vocabulary", f"has the token {token!r} twice")
+                raise ConfigError("vocabulary", f"has the token {quoted(token)} twice")
             seen.add(token)
         for name, least in (("dim", 1), ("blocks", 0), ("heads", 1), ("head_dim", 0), ("mlp", 0)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
-                raise ConfigError(name, f"{value!r} is not a whole number of at least {least}")
+                raise ConfigError(name, f"{quoted(value)} is not a whole number of at least {least}")
         for name, allowed in (("norm", Norm), ("positions", Positions), ("mask", Mask), ("unembedding", Unembedding)):
             _one_of(name, getattr(self, name), get_args(allowed))
         if self.head_dim == 0:
@@ -118,4 +119,4 @@ class Config:
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise ConfigError(name, f"{value!r} is not one of {', '.join(allowed)}")
+        raise ConfigError(name, f"{quoted(value)} is not one of {', '.join(allowed)}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.messages import quoted, short
 from exactformer.model.arithmetic import Arithmetic, Note
 from exactformer.model.cache import Cache
 from exactformer.model.config import Config, ConfigError
@@ -51,11 +52,11 @@ class Model:
         for position, token in enumerate(tokens):
             if token not in index:
                 raise InputError(
-                    f"position {position}: the token {token!r} is not in the vocabulary ({_few(self.config.vocabulary)})"
+                    f"position {position}: the token {quoted(token)} is not in the vocabulary ({_few(self.config.vocabulary)})"
                 )
         if self.config.length is not None and len(tokens) > self.config.length:
             raise InputError(
-                f"position {self.config.length}: the token {tokens[self.config.length]!r} has no position: "
+                f"position {self.config.length}: the token {quoted(tokens[self.config.length])} has no position: "
                 f"the model has {self.config.length}, the input {len(tokens)} tokens"
             )
         return [index[token] for token in tokens]
@@ -160,5 +161,5 @@ def _present(**weights: Any) -> tuple[str, ...]:
 
 
 def _few(vocabulary: tuple[str, ...]) -> str:
-    shown = ", ".join(vocabulary[:8])
+    shown = ", ".join(map(short, vocabulary[:8]))
     return shown if len(vocabulary) <= 8 else f"{shown}, … {len(vocabulary):,} tokens"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from textwrap import wrap
 from typing import Any
 
-from exactformer.numbers import Number
+from exactformer.numbers import Number, Undecided, Undefined
 from exactformer.render import json as as_json
 from exactformer.render.latex import PREAMBLE, escape
 from exactformer.render.layout import Line, summary
@@ -54,6 +54,11 @@ def _verdict(descent: Descent) -> str:
     if not isinstance(before, Number):  # floats, which may be infinite or not numbers
         change = None if before != before or after != after else int(after > before) - int(after < before)
         return f"the loss {_CHANGES[change]}, in floats"
+    if isinstance(before, Undefined) or isinstance(after, Undefined):
+        missing = before if isinstance(before, Undefined) else after
+        if missing.undecided:
+            raise Undecided(f"whether the loss falls: {missing.why}", 0)
+        return f"the loss is undefined: {missing.why}"
     return f"the loss {_CHANGES[(after - before).sign()]}, proved"
 
 

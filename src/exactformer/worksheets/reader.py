@@ -6,9 +6,12 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Any
 
+from exactformer.messages import short, whole_number
 from exactformer.numbers import Exact, exact
 
 _MISSING = object()
+_LARGEST_COUNT = 63  # bits of a whole number that counts something
+_LARGEST_NUMBER = 33_220  # bits of a number that is computed with: 10,000 decimals, as in a text
 
 
 class WorksheetError(ValueError):
@@ -27,7 +30,7 @@ class Table:
         self.taken: set[str] = set()
 
     def error(self, field: str, problem: str) -> WorksheetError:
-        return WorksheetError(f"{self.file}: {self.path}{field} {problem}")
+        return WorksheetError(f"{self.file}: {self.path}{short(field)} {problem}")
 
     def take(self, field: str, default: Any = _MISSING) -> Any:
         self.taken.add(field)
@@ -35,20 +38,20 @@ class Table:
             return self.raw[field]
         if default is _MISSING:
             near = get_close_matches(field, self.raw, 1, 0.7)
-            raise self.error(field, f"is missing ({near[0]} is there: did you mean that?)" if near else "is missing")
+            raise self.error(field, f"is missing ({short(near[0])} is there: did you mean that?)" if near else "is missing")
         return default
 
     def table(self, field: str, required: bool = True) -> Table:
         value = self.take(field) if required else self.take(field, {})
         if not isinstance(value, dict):
             raise self.error(field, "is not a table")
-        return Table(value, self.file, f"{self.path}{field}.")
+        return Table(value, self.file, f"{self.path}{short(field)}.")
 
     def tables(self, field: str) -> list[Table]:
         value = self.take(field, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            raise self.error(field, f"is not a list of tables (write [[{self.path}{field}]] above each)")
-        return [Table(item, self.file, f"{self.path}{field}.{n}.") for n, item in enumerate(value)]
+            raise self.error(field, f"is not a list of tables (write [[{self.path}{short(field)}]] above each)")
+        return [Table(item, self.file, f"{self.path}{short(field)}.{n}.") for n, item in enumerate(value)]
 
     def text(self, field: str, default: Any = _MISSING) -> str:
         value = self.take(field, default)
@@ -60,6 +63,8 @@ class Table:
         value = self.take(field, default)
         if type(value) is not int:
             raise self.error(field, f"is {describe(value)}, not a whole number")
+        if value.bit_length() > _LARGEST_COUNT:
+            raise self.error(field, f"is {describe(value)}, which is too large")
         return value
 
     def flag(self, field: str, default: bool) -> bool:
@@ -73,6 +78,8 @@ class Table:
 
     def exact(self, value: Any, field: str) -> Exact:
         """A number as it is written: an integer, a decimal, or a text such as "1/3"."""
+        if type(value) is int and value.bit_length() > _LARGEST_NUMBER:
+            raise self.error(field, f"is {describe(value)}, which is too large")
         if type(value) is int or isinstance(value, str):
             try:
                 return exact(value)
@@ -111,12 +118,14 @@ def describe(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case Decimal():
-            return str(value)
+            return short(value)
         case str():
             return repr(value) if len(value) <= 40 else f"a text of {len(value)} characters"
         case list():
             return f"a list of {len(value)}"
         case dict():
             return "a table"
+        case int():
+            return whole_number(value)
         case _:
             return str(value)

@@ -53,7 +53,7 @@ def _choices(fields: Table, table: Any) -> dict[str, Any]:
         "dim": fields.integer("dim"),
         "blocks": fields.integer("blocks"),
         "heads": fields.integer("heads", 1),
-        "head_dim": fields.integer("head_dim", 0),
+        "head_dim": _head_dim(fields),
         "norm": fields.choice("norm", get_args(Norm)),
         "final_norm": fields.flag("final_norm", False),
         "epsilon": None if fields.take("epsilon", None) is None else fields.number("epsilon"),
@@ -68,9 +68,22 @@ def _choices(fields: Table, table: Any) -> dict[str, Any]:
     }
 
 
+def _head_dim(fields: Table) -> int:
+    """0 stands for dim / heads, which is what a model has that does not say."""
+    value = fields.integer("head_dim", 0)
+    if "head_dim" in fields.raw and value < 1:
+        raise fields.error("head_dim", f"is {value}, not a whole number of at least 1")
+    return value
+
+
 def _scale(fields: Table) -> Any:
     value = fields.take("scale")
-    if isinstance(value, str) and not isinstance(value, Decimal) and not value[:1].isdigit() and value not in ("none", "sqrt"):
+    if (
+        isinstance(value, str)
+        and not isinstance(value, Decimal)
+        and value[:1] not in "+-.0123456789"
+        and value not in ("none", "sqrt")
+    ):
         raise fields.error("scale", f"is {describe(value)}, not one of none, sqrt, or a number")
     return value if value in ("none", "sqrt") else fields.exact(value, "scale")
 

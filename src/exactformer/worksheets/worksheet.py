@@ -14,6 +14,7 @@ from typing import Any
 from exactformer.checkpoints import ENDINGS, open_checkpoint
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import told
+from exactformer.messages import short
 from exactformer.model import InputError, Model
 from exactformer.model.config import Mask
 from exactformer.proofs.rules import Lookup
@@ -23,6 +24,7 @@ from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
 from exactformer.worksheets.cost import check_pass, check_patterns
+from exactformer.worksheets.limits import toml_problem
 from exactformer.worksheets.reader import Decimal, Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
@@ -121,11 +123,15 @@ class Worksheet:
         if circuit is None:
             if strength is not None or length is not None:
                 raise WorksheetError(f"{self.title or 'the worksheet'}: has no circuit, whose strength or length could be changed")
-            return replace(
-                self, model=replace(self.model, config=replace(config, mask=mask or config.mask, hard=hard or config.hard))
-            )
+            masked = config.mask if mask is None else mask
+            return replace(self, model=replace(self.model, config=replace(config, mask=masked, hard=hard or config.hard)))
         circuit = circuit if strength is None else circuit.stronger(strength)
-        circuit = replace(circuit, length=length or circuit.length, mask=mask or circuit.mask, hard=hard or circuit.hard)
+        circuit = replace(
+            circuit,
+            length=circuit.length if length is None else length,
+            mask=circuit.mask if mask is None else mask,
+            hard=hard or circuit.hard,
+        )
         return replace(self, circuit=circuit, model=circuit.build(), rule=self.rule and replace(self.rule, mask=circuit.mask))
 
 
@@ -186,11 +192,13 @@ def loads(text: str, name: str = "worksheet") -> Worksheet:
 
 def parse(text: str, name: str) -> dict[str, Any]:
     """TOML whose decimals are kept as they are written, and whose texts command no terminal."""
+    if problem := toml_problem(text):
+        raise WorksheetError(f"{name}: {problem}")
     try:
         document = tomllib.loads(text, parse_float=Decimal)
         control = next(_controls(document), None)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
+        problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {short(str(error), 200)}"
         fraction = _BARE_FRACTION.search(text)
         hint = f' (a fraction is written as a text: "{fraction[1]}")' if fraction and not isinstance(error, RecursionError) else ""
         raise WorksheetError(f"{name}: {problem}{hint}") from None
@@ -205,12 +213,12 @@ def _controls(value: Any, path: str = "") -> Iterator[str]:
     """What is said of control characters in names and texts; a text may have lines and tabs."""
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, entry in entries:
-        here = f"{path}.{key}".lstrip(".")
+        here = f"{path}.{short(str(key), 40)}".lstrip(".")
         if isinstance(key, str) and _CONTROL.search(key):
-            yield f"the field {here!a} has a control character in its name"
+            yield f"the field '{short(here)}' has a control character in its name"
         yield from _controls(entry, here)
     if type(value) is str and (found := _CONTROL.search(value)):
-        yield f"{path} has the control character {found[0]!r}"
+        yield f"{short(path)} has the control character {found[0]!r}"
 
 
 def read(raw: dict[str, Any], name: str) -> Worksheet:
