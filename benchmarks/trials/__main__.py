@@ -9,8 +9,10 @@ from importlib import import_module
 from benchmarks import report
 
 TRIALS = (
+    "checkpoints",
     "journals",
     "symmetry",
+    "worksheets",
 )  # modules of this package, each with run(progress) -> Result whose data has `failed`, a list of texts
 
 

@@ -104,7 +104,7 @@ class Circuit:
                 )
         written = dict.fromkeys(self.codes, "the embedding")
         for name in self.codes:
-            self._known(name, f"codes.{name}")
+            self._known(name, f"codes.{short(name)}")
         for n, layer in enumerate(self.layers):
             if not layer:
                 raise CircuitError(f"layer {n}: has no head")
@@ -179,12 +179,12 @@ class Circuit:
             if isinstance(code, str):
                 if code != ONE_HOT or size != rows:
                     why = f"is {quoted(code)}" if code != ONE_HOT else f"has {size} dimensions for {rows} codes"
-                    raise CircuitError(f"codes.{name}: {why}: write one-hot, or {rows} vectors of {size} numbers")
+                    raise CircuitError(f"codes.{short(name)}: {why}: write one-hot, or {rows} vectors of {size} numbers")
                 _fill(table[:, self.span(name)], ONE)
                 continue
             vectors = array(code)
             if vectors.shape != (rows, size):
-                raise CircuitError(f"codes.{name}: has the shape {' × '.join(map(str, vectors.shape))}, not {rows} × {size}")
+                raise CircuitError(f"codes.{short(name)}: has the shape {' × '.join(map(str, vectors.shape))}, not {rows} × {size}")
             table[:, self.span(name)] = vectors
         return table
 
