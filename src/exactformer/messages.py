@@ -47,6 +47,6 @@ def whole_number(value: int) -> str:
     """An integer of any size: Python writes at most 4,300 digits of one.
 
     >>> whole_number(-12), whole_number(1 << 20_000)
-    ('-12', 'an integer of 20,001 bits')
+    ('-12', 'a number of 20,001 bits')
     """
-    return str(value) if value.bit_length() <= 128 else f"an integer of {value.bit_length():,} bits"
+    return str(value) if value.bit_length() <= 128 else f"a number of {value.bit_length():,} bits"

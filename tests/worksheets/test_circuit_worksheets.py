@@ -87,7 +87,7 @@ def test_changes_of_a_worksheet() -> None:
         ('["!", "a", "b", "c"]', '["!", ""]', "circuit.vocabulary is not a list of texts"),
         ('["!", "a", "b", "c"]', '"gpt2"', "circuit.vocabulary is not a list of texts"),
         ('previous = "tokens"', 'previous = "words"', "circuit: stream.previous: 'words' is neither tokens nor positions"),
-        ('previous = "tokens"', "previous = 513", "circuit.stream.previous has 513 dimensions; a subspace may have 512"),
+        ('previous = "tokens"', "previous = 513", "circuit.stream.previous is 513; a subspace may have 512 dimensions"),
         ('from = "output"', 'from = "nowhere"', "circuit: predict: there is no subspace 'nowhere'"),
         ('from = "output"', 'from = "output", to = "b"', "circuit.predict.to is not a field of a worksheet"),
         ("match = [[0, 1]]", "match = [[0]]", "theorem.match is not a list of pairs such as [[0, 1]]"),

@@ -103,6 +103,14 @@ def test_messages_are_short_whatever_the_file_holds(before: str, after: str) -> 
     assert message.isprintable()
 
 
+def test_a_subspace_of_absurd_size() -> None:
+    sheet = example_text("induction").replace('"positions"', f"0x{'f' * 5000}", 1)
+    with pytest.raises(
+        WorksheetError, match=r"circuit\.stream\.\w+ is a number of 20,000 bits; a subspace may have 512 dimensions"
+    ):
+        xf.loads(sheet)
+
+
 @pytest.mark.parametrize("value", ["0", "-1"])
 def test_heads_of_no_width_are_refused(value: str) -> None:
     with pytest.raises(WorksheetError, match=rf"model\.head_dim is {value}, not a whole number of at least 1"):

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, get_args
 
 from exactformer.circuits import Circuit, CircuitError, Head
+from exactformer.messages import whole_number
 from exactformer.model.config import ConfigError, Mask
 from exactformer.model.weights import expected_shapes
 from exactformer.numbers import array
@@ -27,7 +28,7 @@ def read_circuit(worksheet: Table) -> Circuit:
         raise fields.error("length", f"is {length}, not a number from 1 to {_LONGEST}")
     for name, held in stream.raw.items():
         if type(held) is int and held > _LONGEST:
-            raise stream.error(name, f"has {held} dimensions; a subspace may have {_LONGEST}")
+            raise stream.error(name, f"is {whole_number(held)}; a subspace may have {_LONGEST} dimensions")
     predict = fields.table("predict")
     layers = tuple(tuple(_head(head) for head in _heads(layer)) for layer in fields.tables("layers"))
     try:
