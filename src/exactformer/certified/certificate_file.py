@@ -61,6 +61,17 @@ def checksum(said: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
+def malformed(certificate: Certificate) -> str:
+    """Why no file could say this, for one that was put together by hand; "" where one could."""
+    try:
+        _Reader(Path("certificate")).certificate(document(certificate))
+    except CertificateError as error:
+        return str(error).removeprefix("certificate: ")
+    except (TypeError, ValueError, AttributeError, RecursionError, OverflowError):
+        return "holds what no certificate holds"
+    return ""
+
+
 def dump(certificate: Certificate) -> str:
     return _written(document(certificate), "") + "\n"
 

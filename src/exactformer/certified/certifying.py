@@ -14,7 +14,7 @@ import numpy as np
 from exactformer.certified.arithmetic import FEWEST, MOST, CertifiedArithmetic, Schedule, checked
 from exactformer.certified.ball import Ball
 from exactformer.certified.choosing import apart, finite, largest, leading
-from exactformer.certified.limbs import BITS, OutOfRangeError
+from exactformer.certified.limbs import BITS
 from exactformer.certified.scheduling import Outlook, entries, scout
 from exactformer.certified.weights import Store
 from exactformer.model.cache import Cache
@@ -102,7 +102,7 @@ class Prepared:
     def prepare(self, progress: Callable[[str], None] = lambda step: None) -> None:
         """Compute every norm and see how radii grow, unless that is known. A model whose scout goes astray has no outlook."""
         if self.outlook is None:
-            with contextlib.suppress(OutOfRangeError):
+            with contextlib.suppress(Undecided):
                 self.outlook = scout(self.model, self.store, progress)
             self.store.trim(lambda name: 1)
 
@@ -251,7 +251,7 @@ class _Question:
         ids = self.ids if cache is None else cache.after(self.ids)
         try:
             return forward(self.model, ids, ops, note, cache), None
-        except OutOfRangeError as error:
+        except Undecided as error:
             return None, str(error)
 
     def _decide(self, logits: Ball, schedule: Schedule, attempts: int) -> Certified | str:

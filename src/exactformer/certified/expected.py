@@ -136,7 +136,9 @@ def expect(
     >>> found.agrees, found.token, found.saved
     (False, 2, 0.25)
     """
-    store = None if prepared is None else prepared.store
+    from exactformer.certified import Prepared
+
+    store = Prepared.of(model, prepared).store
     rows = len(saved.values)
 
     def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from exactformer.certified.arithmetic import FEWEST, MOST
 from exactformer.certified.certificate import Certificate, Claim, versions
+from exactformer.certified.certificate_file import malformed
 from exactformer.certified.decimal_ends import proved_digits
 from exactformer.certified.model_hash import model_hash
 from exactformer.certified.scheduling import entries
@@ -58,10 +59,12 @@ def verify(
     """Compare all claims with new passes. A certificate whose checksum does not fit is refused, whatever they say."""
     from exactformer.certified import Prepared
 
+    if problem := malformed(certificate):
+        return Verdict((Problem("certificate", problem),))
     ready = Prepared.of(model, prepared)
-    problem = _first_look(certificate, model, model_hash(model, progress))
-    if problem is not None:
-        return Verdict((problem,))
+    doubt = _first_look(certificate, model, model_hash(model, progress))
+    if doubt is not None:
+        return Verdict((doubt,))
     ready.prepare(progress)
     prefix = list(certificate.ids)
     changed: list[Problem] = []

@@ -54,8 +54,8 @@ class Tensor:
         if self.dtype == "BF16":  # the upper half of a float32
             wide = values.astype("<u4")
             wide <<= 16
+            wide.flags.writeable = False  # and so is every view of it
             values = wide.view("<f4")
-            values.flags.writeable = False
         return values
 
     def error(self, problem: str) -> CheckpointError:

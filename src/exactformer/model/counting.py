@@ -72,9 +72,13 @@ class Counted:
         return self._did("others")
 
 
+_ONE = np.ones(())
+_ONE.setflags(write=False)
+
+
 def blank(shape: tuple[int, ...]) -> Any:
-    """An array of which only the shape is looked at."""
-    return np.broadcast_to(np.True_, shape)
+    """An array of which only the shape is looked at: a single number, which nobody can write to."""
+    return np.broadcast_to(_ONE, shape)
 
 
 class CountingArithmetic(Arithmetic):

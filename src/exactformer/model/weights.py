@@ -179,12 +179,13 @@ def _check_kind(name: str, value: Any) -> None:
 
 def _check_entries(name: str, value: Array) -> None:
     """Numbers of ours, or finite floats. The floats of a mapped file are looked at when they are computed with."""
+    held = value[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in value.strides)]  # what is there but once
     if value.dtype == object:
-        wrong = next((i for i, x in enumerate(value.flat) if type(x) not in _NUMBERS), None)
-        if wrong is not None:
+        if not all(type(x) in _NUMBERS for x in held.flat):
+            wrong = next(i for i, x in enumerate(value.flat) if type(x) not in _NUMBERS)
             kind = type(value.flat[wrong]).__name__
             raise ConfigError(entry(name, value, wrong), f"is a {kind}, not an exact number: make arrays with exactformer.array")
-    elif not _mapped(value) and not np.isfinite(value).all():
+    elif not _mapped(value) and not np.isfinite(held).all():
         raise ConfigError(entry(name, value, int(np.argmin(np.isfinite(value)))), "is infinite or not a number")
 
 

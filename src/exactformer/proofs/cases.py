@@ -33,12 +33,6 @@ class Case:
         """What was converted stays where it is."""
         return {"model": self.model, "arithmetic": self.arithmetic, "steps": self.steps}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """In a worker of its own, nobody writes to the weights: they are converted once."""
-        self.__dict__.update(state)
-        for _, weights in self.model.weights.named():
-            weights.setflags(write=False)
-
     def __call__(self, tokens: tuple[str, ...] | list[str]) -> list[dict[str, Any]]:
         ids = self.model.ids(tuple(tokens))
         if self.arithmetic == "certified":
@@ -52,10 +46,7 @@ class Case:
 
     @cached_property
     def _balls(self) -> tuple[Arithmetic, ...]:
-        """With the weights that they have converted, so kept as long as this case and no longer.
-
-        Weights that cannot be written to from here may be views of some that others write to, between two proofs.
-        """
+        """With the weights that they have converted, so kept as long as this case and no longer."""
         from exactformer.model.arb_arithmetic import ArbArithmetic
 
         return tuple(map(ArbArithmetic, _BITS))
