@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import random
-import resource
-import signal
+import shutil
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ import numpy as np
 from flint import arb, fmpq
 
 import exactformer as xf
-from benchmarks.result import Progress, Result, Table
+from benchmarks.result import Progress, Result
+from benchmarks.trials.bounds import Tried, all_tried, report, tried
 from exactformer.certified import Prepared
 from exactformer.certified.certificate import Certificate, CertificateError, certify
 from exactformer.certified.certificate_file import checksum, document, dump, read
@@ -34,8 +34,7 @@ from exactformer.model.arb_arithmetic import ArbArithmetic
 from exactformer.numbers.enclosure import precision
 
 NUMBER = 1000
-SECONDS = 20.0  # of the processor, that one certificate may take
-MEGABYTES = 1024
+_LONGEST = 1000  # characters of a refusal
 _BITS = 1200  # of the balls that claims are compared with: more than any limbs have
 
 
@@ -59,6 +58,7 @@ def _quiet(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int
     return value
 
 
+@cache
 def subjects() -> list[Subject]:
     induction = xf.load("induction")
     tied = _logits([[1, 3, 2, 3, 0], [2, 0, 1, 0, 4], [0, 5, 0, 5, 1], [1, 1, 1, 1, 1], [-1, -2, -3, -2, 0]])
@@ -229,101 +229,65 @@ def _between(low: str, high: str) -> arb:
     return _exact(low).union(_exact(high))
 
 
-@dataclass(frozen=True)
-class Tried:
-    """What became of one certificate: unreadable, refused or confirmed; or why that must not be."""
-
-    outcome: str
-    seconds: float
-    failed: str = ""
-
-
-class _TooLongError(BaseException):
-    pass
-
-
-def tried(subject: Subject, data: bytes, folder: Path) -> Tried:
-    path = folder / "certificate.json"
-    path.write_bytes(data)
-
-    def over(number: int, frame: object) -> None:
-        raise _TooLongError
-
-    before = signal.signal(signal.SIGPROF, over)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    start = time.process_time()
-    confirmed: Certificate | None = None
+def judged(subject: Subject, data: bytes) -> str:
+    """What becomes of a file: unreadable, refused or confirmed. What is said of it is a line, and what is confirmed is true."""
+    place = Path(tempfile.mkdtemp())
     try:
-        outcome, failed, confirmed = _outcome(subject, path)
-    except _TooLongError:
-        outcome, failed = "hang", f"more than {SECONDS:.0f} s"
-    except Exception as error:
-        outcome, failed = "traceback", f"{type(error).__name__}: {error}"
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-    seconds = time.process_time() - start
-    if confirmed is not None and (wrong := untrue(confirmed, subject)):
-        failed = f"confirmed though it is false: {wrong}"
-    return Tried(outcome, seconds, failed)
-
-
-def _outcome(subject: Subject, path: Path) -> tuple[str, str, Certificate | None]:
-    try:
+        path = place / "certificate.json"
+        path.write_bytes(data)
         written = read(path)
+        verdict = verify(written.certificate, subject.model, subject.prepared, intact=written.intact)
     except CertificateError as error:
-        told = str(error)
-        one_line = told.startswith(f"{path}: ") and "\n" not in told and len(told) < 1000
-        return "unreadable", "" if one_line else f"unreadable in other words: {told[:100]!r}", None
-    verdict = verify(written.certificate, subject.model, subject.prepared, intact=written.intact)
-    if verdict.confirmed:
-        return "confirmed", "", written.certificate
-    return "refused", "" if not any("\n" in str(problem) for problem in verdict.problems) else "more than one line", None
+        _check_line(str(error))
+        return "unreadable"
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    for problem in verdict.problems:
+        _check_line(str(problem))
+    if not verdict.confirmed:
+        return "refused"
+    wrong = untrue(written.certificate, subject)
+    assert not wrong, f"confirmed though it is false: {wrong}"
+    return "confirmed"
 
 
-def trials(number: int, seed: int = 0) -> Iterator[tuple[str, Tried]]:
-    """So many certificates, half of them with renewed checksums, each changed in its own way."""
-    shelf = subjects()
-    with tempfile.TemporaryDirectory() as folder:
-        for n in range(number):
-            rng = random.Random(f"{seed} {n}")
-            subject, other = rng.choice(shelf), rng.choice(shelf)
-            renewed = n % 2 == 1
-            data = forged(rng, subject, other) if renewed else damaged(rng, dump(subject.certificate))
-            result = tried(subject, data, Path(folder))
-            if result.failed:
-                result = replace(result, failed=f"certificate {n} of seed {seed} ({subject.name}): {result.failed}")
-            yield "checksum renewed" if renewed else "damaged", result
+def _check_line(line: str) -> None:
+    assert len(line) <= _LONGEST, f"a refusal of {len(line):,} characters"
+    assert line.isprintable(), f"a refusal of several lines, or worse: {line[:100]!r}"
+
+
+KINDS = ("damaged", "checksum renewed")
+
+
+def outcome(seed: int, n: int) -> str:
+    """Change the n-th certificate and verify it."""
+    rng = random.Random(f"certificates {seed} {n}")
+    subject, other = rng.choice(subjects()), rng.choice(subjects())
+    return judged(subject, forged(rng, subject, other) if n % 2 else damaged(rng, dump(subject.certificate)))
+
+
+def sample(number: int, seed: int) -> list[Tried]:
+    """Some in this very process, for the tests."""
+    return [tried(partial(outcome, seed), n) for n in range(number)]
+
+
+_TOLD = (
+    f"{NUMBER:,} certificates of five models, changed at random; half as a fault of a disk would, half with one to three places "
+    "changed and the checksum renewed. Each is then verified with its model. What is confirmed is compared with balls of "
+    f"{_BITS:,} bits: every claim of it must be true, whether it was there before or came about by the change."
+)
 
 
 def run(progress: Progress) -> Result:
-    counts: dict[str, Counter[str]] = {"damaged": Counter(), "checksum renewed": Counter()}
+    counts = {kind: Counter[str]() for kind in KINDS}
     failed: list[str] = []
-    slowest = 0.0
-    for n, (kind, result) in enumerate(trials(NUMBER), 1):
-        counts[kind][result.outcome] += 1
-        slowest = max(slowest, result.seconds)
-        failed += [result.failed] if result.failed else []
-        if n % 100 == 0:
-            progress(f"{n} of {NUMBER} certificates, {len(failed)} failed")
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    if most > MEGABYTES:
-        failed.append(f"{most:,} MB of memory")
-    outcomes = ("unreadable", "refused", "confirmed", "traceback", "hang")
-    rows = [(kind, str(sum(found.values())), *(str(found[outcome]) for outcome in outcomes)) for kind, found in counts.items()]
-    data = {"certificates": NUMBER, "outcomes": counts, "failed": failed, "seconds": round(slowest, 2), "megabytes": most}
-    told = (
-        f"{NUMBER:,} certificates of five models, changed at random; half as a fault of a disk would, half with one to three "
-        "places changed and the checksum renewed. Each is then verified with its model. What is confirmed is compared with "
-        f"balls of {_BITS:,} bits: every claim of it must be true, whether it was there before or came about by the change."
-    )
-    return Result(
-        "trials_certificates",
-        "Changed certificates",
-        (
-            told,
-            Table(("certificates", "number", *outcomes), tuple(rows)),
-            f"{len(failed)} failed. The slowest took {slowest:.1f} s of the processor, all together {most:,} MB of memory.",
-        ),
-        data,
-    )
+    results: list[Tried] = []
+    for n, result in enumerate(all_tried(partial(outcome, 0), NUMBER)):
+        counts[KINDS[n % 2]][result.outcome] += 1
+        results.append(result)
+        if result.failed:
+            failed.append(f"certificate {n}: {result.failed}")
+            progress(failed[-1])
+        if (n + 1) % 100 == 0:
+            progress(f"{n + 1:,} of {NUMBER:,} certificates, {len(failed)} failed")
+    return report("certificates", "certificates", _TOLD, counts, results, failed)
