@@ -16,7 +16,7 @@ import numpy as np
 from exactformer.model import Config, Model, forward
 from exactformer.model.backward import Part, backward
 from exactformer.model.cache import Cache
-from exactformer.model.counting import KINDS, Counted, CountingArithmetic, blank
+from exactformer.model.counting import KINDS, Counted, CountingArithmetic
 from exactformer.model.exact_arithmetic import MASKED, hidden
 from exactformer.model.weights import expected_shapes, rebuilt_weights
 from exactformer.trace.schedules import online_row
@@ -24,6 +24,7 @@ from exactformer.trace.trace import Step
 
 Counts = dict[str, Counter[str]]  # by stage
 _SAMPLES, _CHECKS = (1, 2, 3), (4, 5)
+_WEIGHT = np.frombuffer(bytes(8)).reshape(())  # stands for every weight: nobody can write to it, so a model does not copy it
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _blank(config: Config, model: Model, length: int) -> Model:
     """A model of the same wiring with room for `length` positions: only its shapes are looked at."""
     roomy = replace(config, length=length if config.positions == "table" else None)
     shapes = expected_shapes(roomy)
-    values = {name: blank(shapes[name]) for name, _ in model.weights.named()}
+    values = {name: np.broadcast_to(_WEIGHT, shapes[name]) for name, _ in model.weights.named()}
     return Model(roomy, rebuilt_weights(model.weights, values))
 
 
