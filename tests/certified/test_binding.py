@@ -211,3 +211,25 @@ def test_weights_that_share_memory() -> None:
     overlapping = np.lib.stride_tricks.as_strided(buffer, (3, 1), (4, 4))
     model = replace(A, weights=replace(A.weights, W_E=overlapping, W_U=buffer[:3].reshape(1, 3)))
     assert certify(model, [0]).token == int(np.argmax(buffer[0] * buffer[:3]))
+
+
+def test_a_copy_of_a_cache_goes_its_own_way() -> None:
+    """A shallow copy shared the keys, but not the tokens that they belong to: a wrong token was proved."""
+    from copy import copy
+
+    model = gpt2_shaped("trained", 3, blocks=1, activation="relu")
+    cache = Cache()
+    certify(model, [0, 1], cache=cache)
+    other = copy(cache)
+    certify(model, [0, 1, 2], cache=cache)
+    certify(model, [0, 1, 3], cache=other)
+    found, whole = certify(model, [0, 1, 2, 4], cache=cache), certify(model, [0, 1, 2, 4])
+    assert found.token == whole.token
+    assert all(a.low <= b.high and b.low <= a.high for a, b in zip(found.top, whole.top, strict=True))
+
+
+def test_numbers_of_a_model_do_not_change() -> None:
+    """Exact weights were changed after the preparation, W_U.flat[0].value = …, and the token of the old ones was proved."""
+    model = load("capstone").model
+    with pytest.raises(AttributeError, match="a number does not change"):
+        model.weights.W_E.flat[0].value = model.weights.W_E.flat[1].value

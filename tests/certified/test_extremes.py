@@ -101,7 +101,7 @@ def test_a_pass_that_ends_early_leaves_no_keys_behind(monkeypatch: pytest.Monkey
         patched.setattr(CertifiedArithmetic, "mlp", beyond)
         assert not certify(model, [5, 6, 7, 9], prepared=prepared, cache=cache, cap=6, schedule=(6,) * 5).proved
     assert cache.ids == (5, 6, 7)
-    assert cache.held["blocks.0.attn"][0].shape[1] == 4
+    assert cache.held["blocks.0.attn"][0].shape[1] == 3
     again = certify(model, [5, 6, 7, 9, 10], cache=cache, schedule=(6,) * 5)
     whole = certify(model, [5, 6, 7, 9, 10], schedule=(6,) * 5)
     assert again.token == whole.token

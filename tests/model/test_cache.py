@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from exactformer.model import InputError, Model, arithmetic, forward
 from exactformer.model.arb_arithmetic import ArbArithmetic
 from exactformer.model.cache import Cache
 from exactformer.model.float_arithmetic import FloatArithmetic
+from exactformer.numbers import exact
 from exactformer.worksheets import load
 
 
@@ -23,6 +25,16 @@ def quiet(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any
 @pytest.fixture
 def model() -> Model:
     return load("capstone").model
+
+
+def longer() -> Model:
+    """With room for four tokens, and two blocks."""
+    model = load("capstone").model
+    table = np.concatenate([model.weights.W_pos, model.weights.W_pos])
+    return Model(
+        replace(model.config, length=4, blocks=2, epsilon=exact(1)),
+        replace(model.weights, W_pos=table, blocks=model.weights.blocks * 2),
+    )
 
 
 @pytest.mark.parametrize("name", ["exact", "arb", "certified", "float64", "float32"])
@@ -79,3 +91,39 @@ def test_a_pass_that_ended_early_leaves_nothing(model: Model, name: str) -> None
         [float(x.mid()) if hasattr(x, "mid") else float(x.to_float()) if hasattr(x, "to_float") else x for x in whole], abs=1e-12
     )
     assert np.shape(last) == np.shape(whole)
+
+
+def _first_logit(ops: FloatArithmetic, logits: Any) -> float:
+    return float(ops.shown(logits)[-1][0])
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_goes_its_own_way(copied: Any) -> None:
+    """certify(M, [0, 1, 2], cache=c), after a shallow copy of c had read [0, 0], proved a wrong token."""
+    model, ops = longer(), FloatArithmetic("float64")
+    cache = Cache()
+    forward(model, [0], ops, quiet, cache)
+    other = copied(cache)
+    forward(model, [1], ops, quiet, cache)
+    if other.model is model:
+        forward(model, [0], ops, quiet, other)
+    forward(model, [2], ops, quiet, cache)
+    assert cache.ids == (0, 1, 2)
+    whole = forward(model, [0, 1, 2, 1], ops, quiet)
+    assert _first_logit(ops, forward(model, [1], ops, quiet, cache)) == pytest.approx(_first_logit(ops, whole), rel=1e-12)
+
+
+def test_a_pass_within_a_pass_changes_neither() -> None:
+    model, ops, cache = longer(), FloatArithmetic("float64"), Cache()
+    forward(model, [0], ops, quiet, cache)
+
+    def nested(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+        if name == "blocks.0.attn.out":
+            forward(model, [2], ops, quiet, cache)
+        return value
+
+    found = forward(model, [1], ops, nested, cache)
+    assert _first_logit(ops, found) == pytest.approx(_first_logit(ops, forward(model, [0, 1], ops, quiet)), rel=1e-12)
+    assert cache.ids == (0, 1)
+    whole = forward(model, [0, 1, 1], ops, quiet)
+    assert _first_logit(ops, forward(model, [1], ops, quiet, cache)) == pytest.approx(_first_logit(ops, whole), rel=1e-12)

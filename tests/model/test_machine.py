@@ -175,3 +175,33 @@ def test_the_product_has_a_row_of_each_kind_for_every_thread(threads: int) -> No
     assert len(a) >= 32 * threads
     assert len(a) * a.shape[1] * b.shape[1] > 10**6
     assert (a @ b).tobytes() == expected
+
+
+@intel
+@pytest.mark.parametrize("setting", [*map("rounding({})".format, MODES.values()), *map("flushing({})".format, FLUSHED.values())])
+def test_what_is_told_of_a_pass_cannot_change_its_floats(setting: str) -> None:
+    """A note, or a report of progress, runs anybody's code in the middle of a pass."""
+    program = f"""
+    from exactformer.certified import CertifiedArithmetic, Prepared
+    from exactformer.model import ConfigError, forward
+    from exactformer.worksheets import load
+
+    model = load("capstone").model
+
+    def note(name, op, value, *reads, remarks=()):
+        if name == "embed":
+            {setting}
+        return value
+
+    told = lambda: forward(model, [0, 1], CertifiedArithmetic(), note)
+    progress = lambda: Prepared(model).prepare(lambda step: {setting})
+    for attempt in (told, progress):
+        try:
+            attempt()
+            print("believed")
+        except ConfigError as error:
+            print("refused" if "nothing can be proved here" in str(error) else error)
+        rounding(0)
+        flushing(0)
+    """
+    assert run(program).stdout.split() == ["refused", "refused"]

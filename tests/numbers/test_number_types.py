@@ -249,3 +249,15 @@ def test_a_recovered_rational_tells_where_it_comes_from():
     assert isinstance(two.origin, Named)
     assert (str(two), two.written, two.written_latex) == ("2", "√2·√2", r"\sqrt{2}\,\sqrt{2}")
     assert exact(2).origin is None
+
+
+@pytest.mark.parametrize("name", ["value", "origin", "_recovered", "more"])
+def test_rationals_do_not_change(name: str) -> None:
+    """exp(0) is the 1 that all share: were it written to, every later sum with it would be wrong."""
+    for number in (exact("1/3"), exp(0)):
+        before = number.value  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError, match=f"{name}: a number does not change"):
+            setattr(number, name, None)
+        with pytest.raises(AttributeError, match=f"{name}: a number does not change"):
+            delattr(number, name)
+        assert number.value == before  # type: ignore[attr-defined]

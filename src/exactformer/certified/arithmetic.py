@@ -302,22 +302,19 @@ def _seen(config: Config, rows: int, length: int) -> Any:
 def _extended(cache: Cache, name: str, k: Ball, v: Ball) -> tuple[Ball, Ball]:
     """All keys and values of a layer, the new ones last, in the limbs of the new ones."""
     if cache.length:
-        k, v = (_joined(_kept(old, cache.length, new.n), new) for old, new in zip(cache.held[name], (k, v), strict=True))
+        k, v = (_joined(_kept(old, new.n), new) for old, new in zip(cache.held[name], (k, v), strict=True))
     cache.held[name] = (k, v)
     return k, v
 
 
-def _kept(x: Ball, length: int, n: int) -> Ball:
-    """The first positions of keys or values in n limbs: a radius is that of a token over all heads, and so is what is added.
-
-    A pass that ended early has left keys beyond the length of the cache: they are none of it.
-    """
+def _kept(x: Ball, n: int) -> Ball:
+    """Keys or values in n limbs: a radius is that of a token over all heads, and so is what is added."""
     if x.n == n:
-        return Ball(x.mid[..., :length, :], n, x.radius[:, :length])
+        return x
     heads = len(x)
-    beside = resize(Ball(_side_by_side(x.mid, x.n), x.n, x.radius[0])[:length], n)
+    beside = resize(Ball(_side_by_side(x.mid, x.n), x.n, x.radius[0]), n)
     mid = np.moveaxis(beside.mid.reshape(*beside.mid.shape[:-1], heads, -1), -2, -3)
-    return Ball(mid, n, np.broadcast_to(beside.radius, (heads, length)))
+    return Ball(mid, n, np.broadcast_to(beside.radius, (heads, len(beside))))
 
 
 def _joined(old: Ball, new: Ball) -> Ball:

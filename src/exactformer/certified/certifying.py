@@ -139,12 +139,16 @@ def certify(
     _check_whole("top", top, 1, None)
     if schedule is not None:
         schedule = checked(schedule, entries(model.config))
-    if cache is not None:
-        if not model.config.keeps_past:
-            raise InputError("a cache: in this model later positions change earlier ones, so nothing may be kept of them")
-        cache.begin(model, _Proving(prepared.store))
-        cache.after(given)
-    return _Question(prepared, given, top, cap, digits).answer(schedule, cache)
+    question = _Question(prepared, given, top, cap, digits)
+    if cache is None:
+        return question.answer(schedule, None)
+    if not model.config.keeps_past:
+        raise InputError("a cache: in this model later positions change earlier ones, so nothing may be kept of them")
+    own = cache.begin(model, _Proving(prepared.store))  # until the token is decided: nobody else writes to it
+    own.after(given)
+    result = question.answer(schedule, own)
+    cache.finish(own)
+    return result
 
 
 def generate(

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 
 class Cache:
-    """Grows with every pass that it is given to. The one mutable thing of a pass, so it belongs to one decoding alone.
+    """Grows with every pass that it is given to.
 
-    It knows of which model, of which tokens and in which arithmetic its keys and values are, and serves no other.
+    It knows of which model, of which tokens and in which arithmetic its keys and values are, and serves no other. A pass extends a
+    copy of its own, which replaces all that the cache holds when the pass is done: so the tokens and their keys belong together
+    whatever ends a pass early, and whoever else uses the cache, or a copy of it, meanwhile.
     """
 
     def __init__(self) -> None:
@@ -50,29 +52,28 @@ class Cache:
                 raise InputError(f"position {position}: the cache was made with the token {old}, the input has {new}")
         return list(ids[self.length :])
 
-    def begin(self, model: Model, ops: Arithmetic) -> None:
-        """Before a pass: is it the model and the arithmetic of the passes before?"""
+    def begin(self, model: Model, ops: Arithmetic) -> Cache:
+        """Before a pass: is it the model and the arithmetic of the passes before? Then a copy, which the pass extends."""
         kind = (type(ops), ops.name)
         if self.length and self.kind != kind:
             raise InputError(f"the cache was made in the arithmetic {self.kind and self.kind[1]}, by passes of another kind")
         if self.length and not (self.model is not None and self.model.same_as(model)):
             raise InputError("the cache was made with another model")
-        self.model, self.kind = model, kind
+        result = Cache()
+        result.ids, result.model, result.kind, result.held = self.ids, model, kind, dict(self.held)
+        return result
 
-    def finish(self, ids: Sequence[int]) -> None:
-        """After a pass over `ids`."""
-        self.ids += tuple(ids)
+    def finish(self, extended: Cache, ids: Sequence[int] = ()) -> None:
+        """After a pass over `ids`, all at once."""
+        self.__dict__.update(vars(extended), ids=extended.ids + tuple(ids))
 
     def clear(self) -> None:
         """As it was before the first pass."""
         self.ids, self.model, self.kind, self.held = (), None, None, {}
 
     def extended(self, name: str, k: Any, v: Any) -> tuple[Any, Any]:
-        """All keys and values of an attention layer, the new ones last: [heads, T, head_dim].
-
-        A pass that ended early has left some beyond the positions that are done: they are none of it.
-        """
+        """All keys and values of an attention layer, the new ones last: [heads, T, head_dim]."""
         if self.length:
-            k, v = (np.concatenate([old[:, : self.length], new], axis=1) for old, new in zip(self.held[name], (k, v), strict=True))
+            k, v = (np.concatenate([old, new], axis=1) for old, new in zip(self.held[name], (k, v), strict=True))
         self.held[name] = (k, v)
         return k, v

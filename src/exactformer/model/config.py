@@ -71,6 +71,8 @@ class Config:
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise ConfigError(name, f"{quoted(value)} is not a whole number of at least {least}")
+        if self.length is not None and (type(self.length) is not int or self.length < 0):
+            raise ConfigError("length", f"{quoted(self.length)} is not a whole number of at least 0")
         for name, allowed in (("norm", Norm), ("positions", Positions), ("mask", Mask), ("unembedding", Unembedding)):
             _one_of(name, getattr(self, name), get_args(allowed))
         if self.head_dim == 0:

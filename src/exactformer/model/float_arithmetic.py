@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.model.arithmetic import Arithmetic, Choice
+from exactformer.model.arithmetic import Arithmetic, Choice, Note
 from exactformer.model.config import Activation, Config
 from exactformer.model.weights import place
 from exactformer.numbers import Number
@@ -33,6 +33,9 @@ class FloatArithmetic(Arithmetic):
 
     def begin(self) -> None:
         """On any machine: nothing is proved."""
+
+    def watched(self, note: Note) -> Note:
+        return note
 
     def load(self, weights: Any) -> Floats:
         """Weights that nobody can write to, such as those of a model file, are converted once."""

@@ -92,16 +92,16 @@ def forward(model: Model, ids: Sequence[int], ops: Arithmetic, note: Note, cache
     Every step on the way is told to `note`. With a `cache`, `ids` are the tokens that follow those computed with it before.
     """
     ops.begin()
+    note = ops.watched(note)
     config, weights = model.config, model.weights
-    start = 0 if cache is None else cache.length
+    past = None if cache is None else cache.begin(model, ops)
+    start = 0 if past is None else past.length
     ids = model.checked(ids, start)
-    if cache is not None:
-        cache.begin(model, ops)
     x, at = _embed(config, weights, ids, start, ops, note)
     for n, block in enumerate(weights.blocks):
-        x, at = _block(config, block, f"blocks.{n}", x, at, ops, note, cache)
-    if cache is not None:
-        cache.finish(ids)
+        x, at = _block(config, block, f"blocks.{n}", x, at, ops, note, past)
+    if cache is not None and past is not None:
+        cache.finish(past, ids)
     if weights.ln_final is not None:
         x, at = ops.layer_norm(x, weights.ln_final, config, "ln_final", at, note), "ln_final.out"
     if config.unembedding == "none":

@@ -190,15 +190,32 @@ class Number:
 
 
 class Exact(Number):
-    """A rational. `origin` is the named number that it was recovered from, if it was."""
+    """A rational. `origin` is the named number that it was recovered from, if it was.
+
+    It never changes: models, preparations and other numbers hold it, and 0 and 1 are shared by all.
+
+    >>> from exactformer.numbers import exact
+    >>> exact(3).value = 4
+    Traceback (most recent call last):
+    AttributeError: value: a number does not change; make another
+    """
 
     __slots__ = ("_recovered", "origin", "value")
+    _recovered: bool
+    origin: Named | None
+    value: fmpq
     status = "exact"
 
     def __init__(self, value: fmpq, recovered: bool = False, origin: Named | None = None) -> None:
-        self.value = value
-        self._recovered = recovered
-        self.origin = origin
+        _set_value(self, value)
+        _set_recovered(self, recovered)
+        _set_origin(self, origin)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name}: a number does not change; make another")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name}: a number does not change; make another")
 
     @property
     def recovered(self) -> bool:
@@ -221,6 +238,10 @@ class Exact(Number):
 
     def __reduce__(self) -> tuple[type[Exact], tuple[fmpq, bool]]:
         return Exact, (self.value, self._recovered)
+
+
+_slots: Any = vars(Exact)
+_set_value, _set_recovered, _set_origin = (_slots[name].__set__ for name in ("value", "_recovered", "origin"))
 
 
 class Named(Number):
