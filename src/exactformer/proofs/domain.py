@@ -11,6 +11,7 @@ from exactformer.proofs.chunks import RunError
 Tokens = tuple[str, ...]
 Classes = tuple[tuple[str, ...], ...]
 _MOST = 5_000_000  # cases that are listed: they take memory before the first is computed
+_LONGEST = 4096  # tokens of a sequence: all lengths are listed
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,17 @@ class Sequences:
         object.__setattr__(self, "vocabulary", tuple(self.vocabulary))
         if not self.vocabulary or len(set(self.vocabulary)) < len(self.vocabulary):
             raise ValueError(f"a vocabulary of {len(self.vocabulary)} tokens that is empty or has one twice")
+        for number in (self.shortest, self.longest):
+            if type(number) is not int:
+                raise ValueError(f"sequences of {number!r} tokens: give a whole number")
         if not 1 <= self.shortest <= self.longest:
             raise ValueError(f"sequences of {self.shortest} to {self.longest} tokens: there are none")
 
     @property
     def size(self) -> int:
         """How many there are, also where `len` has no room for it."""
-        return sum(len(self.vocabulary) ** n for n in range(self.shortest, self.longest + 1))
+        tokens, lengths = len(self.vocabulary), self.longest - self.shortest + 1
+        return lengths if tokens == 1 else tokens**self.shortest * (tokens**lengths - 1) // (tokens - 1)
 
     def __len__(self) -> int:
         return self.size
@@ -60,25 +65,26 @@ class Sequences:
         >>> Sequences(("a", "b"), 3, 3).representatives((("a", "b"),))
         [('a', 'a', 'a'), ('a', 'a', 'b'), ('a', 'b', 'a'), ('a', 'b', 'b')]
         """
-        found: list[Tokens] = []
         classes = tuple(members for members in classes if members[0] in self.vocabulary)
-        number = self._number(classes)
-        if number > _MOST:
-            raise RunError(f"{self}: {number:,} cases; at most {_MOST:,} can be listed")
-
-        def grow(tokens: Tokens, used: tuple[int, ...]) -> None:
-            if len(tokens) >= self.shortest:
-                found.append(tokens)
-            if len(tokens) < self.longest:
-                for c, members in enumerate(classes):
-                    for n in range(min(used[c] + 1, len(members))):
-                        grow((*tokens, members[n]), (*used[:c], max(used[c], n + 1), *used[c + 1 :]))
-
-        grow((), (0,) * len(classes))
+        if self.longest > _LONGEST:
+            raise RunError(f"{self}: too long; sequences of at most {_LONGEST:,} tokens are listed")
+        if self._number(classes) > _MOST:
+            raise RunError(f"{self}: more than {_MOST:,} cases; no more can be listed")
+        found: list[Tokens] = []
+        level: list[tuple[Tokens, tuple[int, ...]]] = [((), (0,) * len(classes))]
+        for length in range(1, self.longest + 1):
+            level = [
+                ((*tokens, members[n]), (*used[:c], max(used[c], n + 1), *used[c + 1 :]))
+                for tokens, used in level
+                for c, members in enumerate(classes)
+                for n in range(min(used[c] + 1, len(members)))
+            ]
+            found += [tokens for tokens, _ in level] if length >= self.shortest else []
         return sorted(found, key=lambda tokens: (len(tokens), [self.vocabulary.index(t) for t in tokens]))
 
     def _number(self, classes: Classes) -> int:
-        """How many representatives there are: counted by how many members of each class are used, length by length."""
+        """How many representatives there are, or a number beyond those that can be listed: counted by how many members of each
+        class are used, length by length."""
         sizes = [len(members) for members in classes if len(members) > 1]
         alone = len(classes) - len(sizes)  # tokens that any sequence may use next
         states, number = {(0,) * len(sizes): 1}, 0
@@ -92,6 +98,8 @@ class Sequences:
                         grown[fresh] = grown.get(fresh, 0) + ways
             states = grown
             number += sum(states.values()) if n >= self.shortest else 0
+            if sum(states.values()) > _MOST:
+                return _MOST + 1  # there are at least as many for every greater length
         return number
 
 

@@ -112,10 +112,10 @@ def prove(
     _check(model, inputs, steps, arithmetic_name)
     classes: Classes = tuple((token,) for token in model.config.vocabulary)
     if isinstance(inputs, Sequences):
-        told, number = f"for {inputs}", inputs.size
         # Only for one token: of tokens that tie the lowest index is fed back, which renaming does not keep.
         classes = inputs.within(interchangeable(model, circuit) if steps == 1 else classes)
         cases = inputs.representatives(classes)
+        told, number = f"for {inputs}", inputs.size
     else:  # a list, out of which renamings may lead
         told, number, cases = f"for each of {len(inputs):,} inputs", len(inputs), inputs
     told += ", the model's next "
