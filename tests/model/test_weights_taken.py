@@ -174,3 +174,10 @@ def test_what_is_no_id_is_refused(ids: Any, name: str) -> None:
 
 def test_integers_of_numpy_are_ids() -> None:
     assert model_of(np.array(TABLE)).checked(np.array([1, 0], dtype=np.int8)) == [1, 0]
+
+
+@pytest.mark.parametrize("length", [8.0, True, -1, "8"])
+def test_a_length_is_a_whole_number(length: Any) -> None:
+    """A length of 8.0 was taken, and certify ended in an AttributeError."""
+    with pytest.raises(ConfigError, match=r"^length: .* is not a whole number of at least 0$"):
+        Config(**SETTINGS, length=length)
