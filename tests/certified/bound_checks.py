@@ -80,7 +80,7 @@ def kept_keys(random: np.random.Generator) -> float:
     if before:
         mid[2:] = 2.0**20 - random.integers(0, 2, mid[2:].shape)
     x = Ball(mid, before, np.broadcast_to(np.zeros(length), (heads, length)))
-    kept = _kept(x, length, after)
+    kept = _kept(x, after)
     centres = [exact(y.mid) if y.n else fractions(y.mid) for y in (x, kept)]
     errors = ((centres[0] - centres[1]) ** 2).sum(axis=(0, 2))
     return max(over(error, Fraction(float(r)) ** 2) for error, r in zip(errors, kept.radius[0], strict=True))

@@ -114,7 +114,7 @@ def _set(said: dict[str, Any], place: list[Any], value: Any) -> dict[str, Any]:
     ("place", "value", "problem"),
     [
         (["format"], "exactformer certificate 3", "format: is 'exactformer certificate 3'"),
-        (["format"], None, "format: is None"),
+        (["format"], None, "format: is null"),
         (["claim"], "All is well.", "claim: is not the sentence"),
         (["model"], "abc", "model: is not a table"),
         (["model", "sha256"], "abc", "model.sha256: is not a SHA-256"),

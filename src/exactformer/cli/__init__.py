@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, serve, trace
-from exactformer.cli.common import BAD_INPUT, INTERNAL, INTERRUPTED, UNDECIDED, UNREAD, printable
+from exactformer.cli.common import BAD_INPUT, INTERNAL, INTERRUPTED, UNDECIDED, UNREAD, Whole, printable
 from exactformer.internal import DEBUG, internal_error
 from exactformer.messages import quoted
 
@@ -43,7 +43,7 @@ def commands(context: click.Context, debug: bool) -> None:
 
 def _in_ascii(option: click.Parameter) -> None:
     """Of a number, take only what ASCII digits write: Python reads digits of every alphabet, and underscores between them."""
-    if not isinstance(option.type, click.types.IntParamType | click.types.FloatParamType):
+    if not isinstance(option.type, click.types.IntParamType | click.types.FloatParamType) or isinstance(option.type, Whole):
         return
     kind = copy(option.type)  # click.INT is one object for all
     convert = kind.convert

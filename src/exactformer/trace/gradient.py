@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exactformer.model import Model, arithmetic
+from exactformer.model import ConfigError, Model, arithmetic
 from exactformer.model.backward import Part, backward
 from exactformer.model.forward import InputError
 from exactformer.model.weights import rebuilt_weights
@@ -95,7 +95,10 @@ def descend(gradient: Gradient, rate: Exact) -> Descent:
         name: ops.subtract(ops.load(weight), ops.times(gradient.weights[name], ops.constant(rate)))
         for name, weight in trace.model.weights.named()
     }
-    model = Model(trace.model.config, rebuilt_weights(trace.model.weights, moved))
+    try:
+        model = Model(trace.model.config, rebuilt_weights(trace.model.weights, moved))
+    except ConfigError as error:
+        raise ConfigError(error.field, f"{error.problem} after the step") from None
     again = run(model, trace.tokens, trace.arithmetic, trace.title)
     after, _ = ops.cross_entropy(again.logits, model.ids(gradient.targets))
     return Descent(model, gradient.loss, after)
