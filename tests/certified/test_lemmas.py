@@ -92,7 +92,7 @@ MUTATIONS: list[tuple[str, Any, str, Any]] = [
     ("softmax of logits (Lemma 14)", bounds, "FLOAT_EXP_LEAST", 0.0),
     ("saturated attention (Lemma 15)", bounds, "COVARIANCE", 0),
     ("saturated attention (Lemma 15)", bounds, "APART", 0),
-    ("kept keys (Lemma 5)", bound_checks, "_kept", lambda x, length, n: ball.resize(x, n)),
+    ("kept keys (Lemma 5)", bound_checks, "_kept", lambda x, n: ball.resize(x, n)),
     (GAIN, MATRIX, "entries", property(lambda self, full=MATRIX.__dict__["entries"].func: 0.99 * full(self))),
     (GAIN, MATRIX, "norm", times(0.99, MATRIX.norm)),
     (GAIN, MATRIX, "norm_through", times(0.99, MATRIX.norm_through)),
