@@ -16,9 +16,10 @@ from benchmarks import gpt2_peer, torch_peer
 from benchmarks.alone import alone
 from benchmarks.gpt2_random import KINDS, Shape, gpt2_model, random_tensors
 from benchmarks.result import Progress, Result, Table
+from exactformer.arithmetics import arithmetic
 from exactformer.certified import CertifiedArithmetic, Prepared, certify, generate
-from exactformer.model import Model, arithmetic, forward
-from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.model import Model, forward
+from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.model.cache import Cache
 
 LENGTHS, ROUNDS, TOKENS, BITS, THREADS = (8, 32, 128), 5, 5, (126, 189, 252), (1, 2)
@@ -123,8 +124,8 @@ def _arb_block(kind: str) -> float:
     return _seconds(lambda: forward(model, ids, ops, _silent), time.process_time)
 
 
-def _silent(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
-    return value
+def _silent(step: Any) -> Any:
+    return step.values
 
 
 def _seconds(work: Callable[[], Any], clock: Clock) -> float:

@@ -18,9 +18,10 @@ import numpy as np
 from benchmarks import gpt2_peer
 from benchmarks.alone import alone
 from benchmarks.result import Progress, Result, Table
+from exactformer.arithmetics import arithmetic
 from exactformer.checkpoints import open_checkpoint
 from exactformer.checkpoints.safetensors import read_tensors
-from exactformer.model import arithmetic, forward
+from exactformer.model import forward
 
 VOCABULARY, DIM, BLOCKS, HEADS, POSITIONS = 50257, 768, 12, 12, 1024
 LENGTHS, ROUNDS = (1, 16, 128, 512), 7
@@ -90,8 +91,8 @@ def _opening(folder: Path) -> float:
 def _ours(folder: Path) -> Callable[[list[int]], Any]:
     model, ops = open_checkpoint(folder).model, arithmetic("float64")
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
-        return value
+    def note(step: Any) -> Any:
+        return step.values
 
     return lambda ids: forward(model, ids, ops, note)
 

@@ -17,9 +17,10 @@ import numpy as np
 from flint import arb
 
 from benchmarks.result import Progress, Result, Table
+from exactformer.arithmetics import arithmetic
 from exactformer.certified.compare import FLOATS, compare
-from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, arithmetic, forward
-from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, forward
+from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers import exact
 from exactformer.numbers.enclosure import precision
 
@@ -95,8 +96,8 @@ def ratios(model: Model, ids: list[int]) -> dict[str, list[tuple[float | None, f
     return found
 
 
-def _silent(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-    return value
+def _silent(step: Any) -> Any:
+    return step.values
 
 
 def _ratio(value: float, ball: Any, bound: float) -> tuple[float | None, float, float]:

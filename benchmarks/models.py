@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, arithmetic, forward
+from exactformer.arithmetics import arithmetic
+from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, forward
 from exactformer.numbers import Exact, array, exact
 
 Matrix = tuple[tuple[Fraction, ...], ...]
@@ -111,10 +112,10 @@ def _deviations(problem: Problem) -> list[Any]:
     """Every standard deviation of the pass."""
     found: list[Any] = []
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[str, ...] = ()) -> Any:
-        if op == "deviation":
-            found.extend(np.ravel(value))
-        return value
+    def note(step: Any) -> Any:
+        if step.op == "deviation":
+            found.extend(np.ravel(step.values))
+        return step.values
 
     forward(exact_model(problem), list(problem.tokens), arithmetic("exact"), note)
     return found

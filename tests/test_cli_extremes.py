@@ -12,8 +12,8 @@ import pytest
 
 import exactformer as xf
 from exactformer.cli import commands
+from exactformer.model.arithmetics.floats import FloatArithmetic
 from exactformer.model.changing import with_weights
-from exactformer.model.float_arithmetic import FloatArithmetic
 from exactformer.numbers import array
 from exactformer.numbers.arrays import matmul
 from exactformer.numbers.budget import WORKING_BITS

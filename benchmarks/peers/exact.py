@@ -6,7 +6,8 @@ from typing import Any
 
 from benchmarks.models import Problem, exact_model
 from benchmarks.peers.peer import DIGITS, Answer, Peer
-from exactformer.model import Model, arithmetic, forward
+from exactformer.arithmetics import arithmetic
+from exactformer.model import Model, forward
 from exactformer.numbers import Number, Undecided, Undefined
 
 
@@ -23,8 +24,8 @@ def _solve(prepared: tuple[Model, list[int]]) -> Answer:
     return Answer(decimals, winners, winners.count(None) + sum(row.count(None) for row in decimals))
 
 
-def _keep_nothing(name: str, op: str, value: Any, *reads: str, remarks: tuple[str, ...] = ()) -> Any:
-    return value
+def _keep_nothing(step: Any) -> Any:
+    return step.values
 
 
 def _digits(x: Number) -> str | None:

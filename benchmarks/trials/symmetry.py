@@ -19,8 +19,8 @@ import exactformer as xf
 from benchmarks.result import Progress, Result, Table
 from exactformer.circuits import Circuit, Head, interchangeable
 from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, forward
-from exactformer.model.arb_arithmetic import ArbArithmetic
-from exactformer.model.exact_arithmetic import ExactArithmetic
+from exactformer.model.arithmetics.arb import ArbArithmetic
+from exactformer.model.arithmetics.exact import ExactArithmetic
 from exactformer.numbers import Number, Undecided, Undefined
 
 NUMBER = 3000
@@ -127,8 +127,8 @@ def _logits(model: Model, balls: ArbArithmetic, tokens: tuple[str, ...]) -> list
     """Of all positions: exact where attention is hard, which balls cannot always tell."""
     ops: Any = ExactArithmetic() if model.config.hard else balls
 
-    def quiet(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-        return value
+    def quiet(step: Any) -> Any:
+        return step.values
 
     return list(forward(model, model.ids(tokens), ops, quiet))
 

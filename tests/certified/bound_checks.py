@@ -63,7 +63,7 @@ def through_matrices(random: np.random.Generator) -> float:
     ratios.append(over(abs(passed[0]), ops.linear(x, first, None).spread()[0, 0]))
     config = Config(**PLAIN, dim=rows, mlp=inner, activation=str(random.choice(["identity", "relu"])))
     weights = MlpWeights(W_in=first, W_out=second, b_in=None, b_out=None)
-    out = ops.mlp(x, weights, config, "blocks.0.mlp", "x", lambda name, op, value, *reads: value)
+    out = ops.mlp(x, weights, config, "blocks.0.mlp")["blocks.0.mlp.out"]
     pre = fractions(near)[0] @ fractions(first) + passed
     assert min(pre) > 0
     apart = pre @ fractions(second) - (exact(out.mid) if n else fractions(out.mid))[0]

@@ -11,7 +11,7 @@ from flint import arb
 
 from exactformer.certified import Ball, CertifiedArithmetic
 from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, forward
-from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers import exact
 from exactformer.numbers.enclosure import precision
 
@@ -65,7 +65,8 @@ def gpt2_shaped(
 def arb_steps(model: Model, ids: list[int], bits: int = 500) -> dict[str, Any]:
     steps: dict[str, Any] = {}
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+    def note(step: Any) -> Any:
+        name, value = step.name, step.values
         steps[name] = value
         return value
 
@@ -77,7 +78,8 @@ def worst_ratio(model: Model, ids: list[int], schedule: tuple[int, ...], peer: d
     """The largest error over its radius, of any step that both passes have; the stream starts with a radius of `moved` besides."""
     ratios = [0.0]
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+    def note(step: Any) -> Any:
+        name, value = step.name, step.values
         if moved and name == "blocks.0.resid_pre":
             value = replace(value, radius=value.radius + moved)
         if isinstance(value, Ball) and name in peer and name not in ("embed", "pos_embed"):

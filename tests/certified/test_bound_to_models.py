@@ -139,7 +139,8 @@ def test_a_cache_of_another_model_or_of_other_passes_is_refused() -> None:
     with pytest.raises(InputError, match="another model"):
         certify(other, [0, 1, 2], cache=cache)
 
-    def forged(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+    def forged(step: Any) -> Any:
+        name, value = step.name, step.values
         return replace(value, radius=0 * value.radius) if name.endswith((".k", ".v")) else value
 
     for ops in (CertifiedArithmetic(schedule=(4,)), CertifiedArithmetic(Prepared(model).store)):

@@ -13,14 +13,15 @@ import pytest
 from flint import arb
 from small_models import arb_steps, gpt2_shaped, moved_model, worst_ratio
 
+from exactformer.arithmetics import arithmetic
 from exactformer.certified import CertifiedArithmetic, Prepared, bounds, certify, generate, weights
 from exactformer.checkpoints import open_checkpoint
-from exactformer.model import ConfigError, InputError, Model, arithmetic, ball_functions, forward
-from exactformer.model.arb_arithmetic import decide
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model import ConfigError, InputError, Model, forward
+from exactformer.model.arithmetics import ball_functions
+from exactformer.model.arithmetics.arb import decide
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import exact
 from exactformer.numbers.enclosure import precision
-from exactformer.trace.formulas import describe
 from exactformer.worksheets import load
 from random_models import random_model
 from sorter import sorter
@@ -96,9 +97,9 @@ def test_rational_models(seed: int) -> None:
 def test_capstone_agrees_with_exact() -> None:
     model = load("capstone").model
     ids = model.ids(("a", "b"))
-    logits = forward(model, ids, arithmetic("exact"), lambda name, op, value, *reads, remarks=(): value)
+    logits = forward(model, ids, arithmetic("exact"), lambda step: step.values)
     certified = CertifiedArithmetic()
-    balls = forward(model, ids, certified, lambda name, op, value, *reads, remarks=(): value)
+    balls = forward(model, ids, certified, lambda step: step.values)
     for place in np.ndindex(*logits.shape):
         low, high = balls.enclosure(place)
         assert exact(f"{low.numerator}/{low.denominator}") <= logits[place] <= exact(f"{high.numerator}/{high.denominator}")
@@ -142,7 +143,7 @@ def test_a_model_of_middle_size() -> None:
     assert result.margin[0] <= long.margin[0] <= long.margin[1] <= result.margin[1]
     for short, narrow in zip(result.top, long.top, strict=True):
         assert short.low <= narrow.low <= narrow.high <= short.high
-    floats = forward(model, ids, arithmetic("float64"), lambda name, op, value, *reads, remarks=(): value)[-1]
+    floats = forward(model, ids, arithmetic("float64"), lambda step: step.values)[-1]
     assert all(float(e.low) - 1e-9 <= floats[e.token] <= float(e.high) + 1e-9 for e in long.top)
     assert int(np.argmax(floats)) == result.token
 
@@ -217,10 +218,11 @@ def test_every_line_of_a_trace_has_balls_and_a_formula() -> None:
     model = gpt2_shaped("trained", 3, blocks=1)
     ops, names, ids = arithmetic("certified"), [], [1, 2, 3]
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+    def note(step: Any) -> Any:
+        name, value = step.name, step.values
         shown = ops.shown(value)
         assert all(type(entry) is arb or entry is MASKED for entry in shown.flat)
-        assert describe(op, reads, model.config).formula
+        assert step.formula
         names.append(name)
         return value
 

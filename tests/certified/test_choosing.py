@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from small_models import gpt2_shaped
 
+from exactformer.arithmetics import arithmetic
 from exactformer.certified import Ball, Prepared, certify
 from exactformer.certified.choosing import choose_row, largest, leading
 from exactformer.certified.limbs import from_integers
-from exactformer.model import Config, Model, Weights, arithmetic, forward
+from exactformer.model import Config, Model, Weights, forward
 from exactformer.numbers import array, exact, from_float
 
 
@@ -53,7 +54,7 @@ def test_models_with_a_lead_below_the_resolution_of_floats_are_decided(sign: int
     assert result.margin[0] <= Fraction(2, 10**20) <= result.margin[1]
     assert result.top[0].token == result.token
     ops = arithmetic("certified")
-    (choice,) = ops.choose(forward(model, [0], ops, lambda name, op, value, *reads, remarks=(): value))
+    (choice,) = ops.choose(forward(model, [0], ops, lambda step: step.values))
     assert choice.index == result.token
 
 

@@ -19,7 +19,7 @@ from exactformer.certified.choosing import choose_row
 from exactformer.certified.normalising import reach
 from exactformer.checkpoints import open_checkpoint
 from exactformer.model import Model, forward
-from exactformer.model.arb_arithmetic import decide
+from exactformer.model.arithmetics.arb import decide
 from exactformer.model.cache import Cache
 from exactformer.numbers import exact
 from exactformer.numbers.enclosure import precision
@@ -85,8 +85,8 @@ def test_keys_of_one_schedule_serve_another(first: tuple[int, ...], second: tupl
         assert all(bool(ball.overlaps(true)) for ball, true in zip(balls, peer["logits"][-1], strict=True))
 
 
-def _kept(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
-    return value
+def _kept(step: Any) -> Any:
+    return step.values
 
 
 def test_a_pass_that_ends_early_leaves_no_keys_behind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,8 @@ def test_what_is_not_finite_is_never_decided(schedule: tuple[int, ...], radius: 
     model = gpt2_shaped("trained", 3, activation="relu")
     ops = CertifiedArithmetic(schedule=schedule, traced=True)
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+    def note(step: Any) -> Any:
+        name, value = step.name, step.values
         if name != "blocks.0.resid_pre":
             return value
         return replace(value, radius=np.where(np.arange(len(value)) == 1, radius, value.radius))

@@ -224,17 +224,17 @@ def test_sums_of_balls_and_biases_of_heads() -> None:
 @pytest.mark.parametrize("n", [0, 4])
 def test_what_the_radii_of_a_block_are_made_of(n: int, inner: float, outer: float) -> None:
     """Lemmas 15 to 17: every step has what came in, times a norm, and its own rounding; with errors of 0, that alone is left."""
-    model, told = gpt2_shaped("trained", 6, blocks=1, activation="gelu"), {}
+    model = gpt2_shaped("trained", 6, blocks=1, activation="gelu")
     block, ops = model.weights.blocks[0], CertifiedArithmetic(schedule=(n,))
     near, gain = np.random.default_rng(n).standard_normal((3, 16)), ops.store.vector(block.ln1.w)
     gained = Gained(gain, np.full(3, inner), np.full(3, outer))
     x = Ball(limbs.split(near, n)[0] if n else near, n, gain.largest * gained.inner + gained.outer, gained)
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
-        told[name.split(".")[-1]] = value
-        return value
+    def steps(values: dict[str, Any]) -> dict[str, Any]:
+        return {name.split(".")[-1]: value for name, value in values.items()}
 
-    out = ops.attend(x, block.attn, model.config, "blocks.0.attn", "x", note)
+    told = steps(ops.attention(x, block.attn, model.config, model.config.scale_at(0), "blocks.0.attn"))
+    out = told["out"]
     matrix = ops.store.projections(block.attn.W_Q, block.attn.W_K, block.attn.W_V)
     rounding = ops._product(x, matrix, None)[1]
     for piece, letter in enumerate("qkv"):
@@ -259,7 +259,8 @@ def test_what_the_radii_of_a_block_are_made_of(n: int, inner: float, outer: floa
     moved, _ = attention.reach(mixed, seen, 0.5, *(told[c].midpoint() for c in "qkv"), tuple(told[c].radius[0] for c in "qkv"))
     assert agrees(told["z"].radius[0], moved + mixed.rounding)
 
-    out = ops.mlp(x, block.mlp, model.config, "blocks.0.mlp", "x", note)
+    told = steps(ops.mlp(x, block.mlp, model.config, "blocks.0.mlp"))
+    out = told["out"]
     first, second = ops.store.matrix(block.mlp.W_in), ops.store.matrix(block.mlp.W_out)
     pre = ops._product(x, first, ops.store.vector(block.mlp.b_in))[1]
     if n:

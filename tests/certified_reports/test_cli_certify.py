@@ -51,11 +51,10 @@ def test_text_tells_tokens_margins_digits_bits_and_radii(folder: str, tokens: li
 
 def test_digits_that_are_told_are_those_of_the_network(folder: str) -> None:
     """A float64 pass is right to ten digits here: all that are proved must be its digits."""
-    from exactformer.model import arithmetic, forward
+    from exactformer.arithmetics import arithmetic
+    from exactformer.model import forward
 
-    logits = forward(
-        open_checkpoint(folder).model, [3, 4, 5], arithmetic("float64"), lambda name, op, value, *reads, remarks=(): value
-    )
+    logits = forward(open_checkpoint(folder).model, [3, 4, 5], arithmetic("float64"), lambda step: step.values)
     told = re.findall(r"#(\d+) +(-?\d+\.(\d+))$", run(folder, "--ids", "3,4,5").stdout, re.MULTILINE)
     assert len(told) == 5
     for token, digits, decimals in told:

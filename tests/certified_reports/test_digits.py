@@ -12,7 +12,7 @@ from certify_tools import run, small_model, write_model
 
 from exactformer.certified import Prepared, certify, generate
 from exactformer.model import Model, forward
-from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers.enclosure import ball_bounds
 
 
@@ -22,8 +22,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def _logits(model: Model, ids: list[int]) -> list[tuple[Fraction, Fraction]]:
-    def note(name: str, op: str, value: Any, *reads: str, remarks: object = ()) -> Any:
-        return value
+    def note(step: Any) -> Any:
+        return step.values
 
     return [tuple(map(Fraction, ball_bounds(ball, 100))) for ball in forward(model, ids, ArbArithmetic(600), note)[-1]]
 

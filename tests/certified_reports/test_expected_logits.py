@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from certify_tools import run, write_model
 
+from exactformer.arithmetics import arithmetic
 from exactformer.certified.expected import expect, read_logits
 from exactformer.checkpoints import CheckpointError, open_checkpoint
-from exactformer.model import InputError, arithmetic, forward
+from exactformer.model import InputError, forward
 
 IDS = [3, 4, 5]
 
@@ -26,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def logits_of(folder: Path, kind: str) -> Any:
     """A run of one's own, in floats: [3, 40]."""
-    return forward(open_checkpoint(folder).model, IDS, arithmetic(kind), lambda name, op, value, *reads, remarks=(): value)
+    return forward(open_checkpoint(folder).model, IDS, arithmetic(kind), lambda step: step.values)
 
 
 def certified(folder: Path, path: Path, *options: str) -> Any:

@@ -12,11 +12,12 @@ import pytest
 from certify_tools import small_model
 from flint import arb
 
+from exactformer.arithmetics import arithmetic
 from exactformer.certified import Ball
 from exactformer.certified.compare import compare, step_errors
 from exactformer.certified.limbs import split
-from exactformer.model import Model, arithmetic, forward
-from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.model import Model, forward
+from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers.enclosure import precision
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
@@ -33,7 +34,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 def _steps(model: Model, ops: Any) -> dict[str, Any]:
     values: dict[str, Any] = {}
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
+    def note(step: Any) -> Any:
+        name, value = step.name, step.values
         values[name] = value
         return value
 

@@ -11,7 +11,7 @@ from checking.random_claims import claimed_number, model
 from exactformer.checking import Finding, Verdict, check_text
 from exactformer.checking.printed import read
 from exactformer.checking.verdicts import judge
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Undefined, exact, exp, sqrt
 from exactformer.worksheets import loads
 

@@ -20,7 +20,7 @@ from gpt2_files import safetensors_bytes, small_config, small_tensors, write_fol
 from children import PATIENCE
 from exactformer.checkpoints import CheckpointError, open_checkpoint
 from exactformer.checkpoints.safetensors import read_tensors
-from exactformer.model.float_arithmetic import FloatArithmetic
+from exactformer.model.arithmetics.floats import FloatArithmetic
 from exactformer.numbers import Undefined
 from exactformer.trace import run
 

@@ -9,7 +9,7 @@ import pytest
 
 import exactformer as xf
 from children import PATIENCE
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import exp
 from exactformer.numbers.enclosure import digits, fixed_decimals
 from exactformer.trace import Trace

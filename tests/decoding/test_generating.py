@@ -14,9 +14,10 @@ import pytest
 
 import exactformer as xf
 from ball_ends import holds
+from exactformer.arithmetics import arithmetic
 from exactformer.decoding import GREEDY, Chosen, DecodingError, Strategy, generate
 from exactformer.decoding import generating as subject
-from exactformer.model import Config, InputError, Model, Weights, arithmetic, forward
+from exactformer.model import Config, InputError, Model, Weights, forward
 from exactformer.numbers import array, compare, exact
 from exactformer.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
 from random_models import random_config, random_model, random_tokens
@@ -87,7 +88,7 @@ def test_where_later_positions_are_seen_whole_passes_are_made(fixed: dict[str, o
         sequence = list(ids)
         for chosen in generate(model, ids, steps=3):
             ops = arithmetic("exact")
-            logits = forward(model, sequence, ops, lambda name, op, value, *reads, remarks=(): value)[-1:]
+            logits = forward(model, sequence, ops, lambda step: step.values)[-1:]
             (choice,) = ops.choose(logits)
             assert chosen.id == choice.index
             if chosen.id is None:

@@ -15,10 +15,10 @@ from flint import arb
 
 from ball_ends import ends, holds
 from exactformer.model import Config, InputError, Model, Weights, forward
-from exactformer.model.arb_arithmetic import ArbArithmetic, decide
+from exactformer.model.arithmetics.arb import ArbArithmetic, decide
+from exactformer.model.arithmetics.exact import MASKED, ExactArithmetic
+from exactformer.model.arithmetics.floats import FloatArithmetic
 from exactformer.model.cache import Cache
-from exactformer.model.exact_arithmetic import MASKED, ExactArithmetic
-from exactformer.model.float_arithmetic import FloatArithmetic
 from exactformer.numbers import Undefined, array, exact, exp, sqrt
 from exactformer.numbers.enclosure import precision
 from exactformer.trace import run
@@ -30,7 +30,7 @@ Steps = list[tuple[str, Any]]
 
 def pass_of(model: Model, ids: list[int], ops: Any) -> Steps:
     steps: Steps = []
-    forward(model, ids, ops, lambda name, op, value, *reads, remarks=(): (steps.append((name, value)), value)[1])
+    forward(model, ids, ops, lambda step: (steps.append((step.name, step.values)), step.values)[1])
     return steps
 
 
@@ -350,7 +350,7 @@ def test_eight_threads_at_different_precisions_agree_with_one() -> None:
 def test_a_cache_gives_the_same() -> None:
     model, ids = float_model(0)
     ops, cache = ArbArithmetic(), Cache()
-    note = lambda name, op, value, *reads, remarks=(): value  # noqa: E731
+    note = lambda step: step.values  # noqa: E731
     whole = forward(model, ids, ops, note)
     for i, token in enumerate(ids):
         assert all(holds(a, b) for a, b in zip(whole[i], forward(model, [token], ops, note, cache)[0], strict=True))

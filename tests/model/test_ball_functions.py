@@ -12,7 +12,7 @@ import pytest
 from flint import arb, fmpq
 
 from ball_ends import ends
-from exactformer.model import ball_functions
+from exactformer.model.arithmetics import ball_functions
 from exactformer.numbers.enclosure import precision
 
 

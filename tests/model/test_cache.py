@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from exactformer.arithmetics import arithmetic
 from exactformer.certified import CertifiedArithmetic
-from exactformer.model import InputError, Model, arithmetic, forward
-from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.model import InputError, Model, forward
+from exactformer.model.arithmetics.arb import ArbArithmetic
+from exactformer.model.arithmetics.floats import FloatArithmetic
 from exactformer.model.cache import Cache
-from exactformer.model.float_arithmetic import FloatArithmetic
 from exactformer.numbers import exact
 from exactformer.worksheets import load
 
 
-def quiet(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
-    return value
+def quiet(step: Any) -> Any:
+    return step.values
 
 
 @pytest.fixture
@@ -73,7 +74,8 @@ def test_a_cache_knows_its_tokens(model: Model) -> None:
 def test_a_pass_that_ended_early_leaves_nothing(model: Model, name: str) -> None:
     cache, ops = Cache(), arithmetic(name)
 
-    def ending(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+    def ending(step: Any) -> Any:
+        name, value = step.name, step.values
         if name.endswith("attn.out"):
             raise KeyboardInterrupt
         return value
@@ -117,7 +119,8 @@ def test_a_pass_within_a_pass_changes_neither() -> None:
     model, ops, cache = longer(), FloatArithmetic("float64"), Cache()
     forward(model, [0], ops, quiet, cache)
 
-    def nested(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
+    def nested(step: Any) -> Any:
+        name, value = step.name, step.values
         if name == "blocks.0.attn.out":
             forward(model, [2], ops, quiet, cache)
         return value

@@ -9,7 +9,8 @@ import pytest
 
 import exactformer as xf
 from exactformer.model import ConfigError
-from exactformer.model.changing import rebuilt_weights, with_weights
+from exactformer.model.changing import with_weights
+from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import exact, from_float
 
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Undefined, exact
 from exactformer.trace import Trace, run
 from random_models import random_model, random_tokens

@@ -10,7 +10,8 @@ import pytest
 from flint import arb, fmpq
 
 from arb_check import confirms, independent_ball
-from exactformer.model import arithmetic, forward
+from exactformer.arithmetics import arithmetic
+from exactformer.model import Step, forward
 from exactformer.numbers import Exact, Named, Undecided, Undefined, decide, exact
 from exactformer.numbers import sign as real_sign
 from exactformer.numbers.decide import prove_equal
@@ -34,11 +35,11 @@ class Log:
             return answer
 
         monkeypatch.setattr(decide, "sign", sign)
-        monkeypatch.setattr("exactformer.model.exact_arithmetic.sign", sign)
+        monkeypatch.setattr("exactformer.model.arithmetics.exact.sign", sign)
 
-    def note(self, name: str, op: str, value: object, *reads: str, remarks: tuple[str, ...] = ()) -> object:
-        self.values.extend(value.flat)  # type: ignore[attr-defined]
-        return value
+    def note(self, step: Step) -> object:
+        self.values.extend(step.values.flat)
+        return step.values
 
 
 def run(seed: int, monkeypatch: pytest.MonkeyPatch) -> Log:

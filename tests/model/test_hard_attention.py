@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import exactformer as xf
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Number, exact
 from plain_pass import PlainPass
 from random_models import random_model, random_tokens

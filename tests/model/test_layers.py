@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from exactformer.model import Config, ConfigError, Model, Weights, arithmetic
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.arithmetics import arithmetic
+from exactformer.model import Config, ConfigError, Model, Weights
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.positions import sinusoidal
 from exactformer.numbers import Exact, Undefined, array, cos, erf, exact, exp, log, pi, sin, sqrt, tanh
 from exactformer.trace import run

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from exactformer.model import BlockWeights
-from exactformer.model.scaling import scale_free
+from exactformer.model.invariance import scale_free
 from exactformer.numbers import Exact, Named, exact
 from exactformer.numbers.arrays import zeros
 from exactformer.numbers.enclosure import may_be
@@ -35,7 +35,7 @@ def test_the_gradient_of_a_deviation_is_zero_wherever_the_lemma_says_so() -> Non
     seen = 0
     for model, tokens in _models(**POST):
         trace = run(model, tokens)
-        if any(out.token is None for out in trace.output) or not scale_free("blocks.0.ln1.out", trace.computed, model.config):
+        if any(out.token is None for out in trace.output) or not scale_free("blocks.0.ln1.out", trace.computed):
             continue
         # The lemma against the rule that it stands for: −Σ g w x / s², from the parts that the trace holds.
         steps = gradient(trace, tokens)
@@ -62,7 +62,7 @@ def test_what_sees_the_scale_is_not_called_scale_free(change: dict[str, object])
     for model, tokens in _models(**(POST | change)):
         trace = run(model, tokens, "float64")
         source = "blocks.0.ln1.out"
-        assert not scale_free(source, trace.computed, model.config)
+        assert not scale_free(source, trace.computed)
         asked += 1
     assert asked == 30
 

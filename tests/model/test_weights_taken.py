@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactformer.model import Config, ConfigError, Model, Weights, arithmetic, forward
+from exactformer.arithmetics import arithmetic
+from exactformer.model import Config, ConfigError, Model, Weights, forward
 from exactformer.numbers import array, exact, sqrt
 
 SETTINGS: dict[str, Any] = {"vocabulary": ("a", "b"), "dim": 2, "blocks": 0, "norm": "none", "mask": "causal", "scale": "none"}

@@ -13,7 +13,7 @@ import pytest
 
 import exactformer as xf
 from exactformer.model.changing import with_weights
-from exactformer.model.config import Mask
+from exactformer.model.sight import Mask
 from exactformer.proofs import Demand, Lookup, Report, Sequences, prove
 from exactformer.worksheets import Worksheet
 from plain_pass import PlainPass

@@ -14,9 +14,9 @@ import pytest
 
 import exactformer as xf
 from exactformer.numbers import Named, definitions, formula
-from exactformer.render import html
 from exactformer.render import json as as_json
 from exactformer.trace import Trace, run
+from exactformer.web import single_file
 from exactformer.web.single_file import joined
 from random_models import random_model
 
@@ -67,7 +67,7 @@ def hostile() -> Trace:
 
 
 def test_it_holds_the_numbers_of_the_trace(capstone: Trace) -> None:
-    found = held(html.render(capstone, 20))
+    found = held(single_file.render(capstone, 20))
     document = as_json.document(capstone, 20)
     assert {step["name"]: step["values"] for step in document["steps"]}.items() <= found["pass"]["values"].items()
     opened = found["opened"][found["numbers"]["blocks.0.attn.pattern[0,1,0]"]]
@@ -75,14 +75,14 @@ def test_it_holds_the_numbers_of_the_trace(capstone: Trace) -> None:
 
 
 def test_it_needs_nothing_else(capstone: Trace) -> None:
-    text = html.render(capstone)
+    text = single_file.render(capstone)
     assert not re.search(r"<(?:link|img|iframe)|\ssrc=|@import|url\(", text)
     assert len(text.encode()) < 200_000
 
 
 def test_its_policy_names_its_script_and_its_style(capstone: Trace, hostile: Trace) -> None:
     for trace in (capstone, hostile):
-        parts = Parts(html.render(trace))
+        parts = Parts(single_file.render(trace))
         policy = next(attrs["content"] for tag, attrs, _ in parts.held if tag == "meta" and "http-equiv" in attrs) or ""
         for text in (parts.text("script", type="module"), parts.text("style")):
             digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -92,7 +92,7 @@ def test_its_policy_names_its_script_and_its_style(capstone: Trace, hostile: Tra
 
 
 def test_nothing_breaks_out(hostile: Trace) -> None:
-    text = html.render(hostile)
+    text = single_file.render(hostile)
     parts = Parts(text)
     assert parts.tags.count("script") == 2
     assert "b" not in parts.tags
@@ -114,7 +114,7 @@ def test_modules_are_joined_each_once_and_in_order() -> None:
 def test_floats_and_undefined_numbers_have_their_page() -> None:
     capstone, length4 = xf.load("capstone"), xf.load("length4")
     for trace in (capstone.trace("c a"), capstone.trace("a b", "float64"), length4.trace(arithmetic="arb")):
-        assert held(html.render(trace))["pass"]["tokens"] == list(trace.tokens)
+        assert held(single_file.render(trace))["pass"]["tokens"] == list(trace.tokens)
 
 
 def test_numbers_of_a_pass_are_put_into_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,6 +132,6 @@ def test_numbers_of_a_pass_are_put_into_words_once(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(definitions.formula, "text", counted)
     trace = run(model, tuple("abca"))
-    html.render(trace)
+    single_file.render(trace)
     named = sum(isinstance(value, Named) for step in trace.steps for value in step.values.flat)
     assert 0 < len(written) < 3 * named  # and not forty definitions for each

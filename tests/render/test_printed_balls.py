@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from ball_ends import ends
-from exactformer.model import arithmetic
+from exactformer.arithmetics import arithmetic
 from exactformer.numbers import Named
 from exactformer.render.json import document
 from exactformer.render.json import value as as_json

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.model.arithmetic import Arithmetic, Choice
-from exactformer.model.config import Activation, Config
-from exactformer.model.exact_arithmetic import MASKED, hidden
+from exactformer.model.arithmetics.exact import MASKED, hidden
+from exactformer.model.arithmetics.roles import Activation, Adjoints, Choice
+from exactformer.model.sight import Sight
 from exactformer.numbers import Number
 
 
@@ -55,7 +55,7 @@ class Counted:
         return self._did("others")
 
 
-class NumberByNumber(Arithmetic):
+class NumberByNumber(Adjoints):
     name = "number by number"
 
     def __init__(self) -> None:
@@ -102,11 +102,11 @@ class NumberByNumber(Arithmetic):
     def scale(self, scores: Any, factor: Any) -> Any:
         return scores * factor
 
-    def mask(self, scores: Any, config: Config) -> Any:
-        return hidden(scores, config, MASKED)
+    def mask(self, scores: Any, sight: Sight) -> Any:
+        return hidden(scores, sight, MASKED)
 
-    def erase(self, weights: Any, config: Config) -> Any:
-        return hidden(weights, config, MASKED)
+    def erase(self, weights: Any, sight: Sight) -> Any:
+        return hidden(weights, sight, MASKED)
 
     def shift(self, rows: Any) -> Any:
         return self._rows(rows, lambda seen: [score - max(seen) if n == 0 else score - seen[0] for n, score in enumerate(seen)])

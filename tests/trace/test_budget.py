@@ -11,7 +11,7 @@ from number_by_number import NumberByNumber
 
 import exactformer as xf
 from exactformer.model import Config, Model
-from exactformer.model.counting import KINDS
+from exactformer.model.arithmetics.counting import KINDS
 from exactformer.numbers import exact
 from exactformer.trace import budget as counting
 from exactformer.trace.budget import _backward, _blank, _decoding, _forward, budgets

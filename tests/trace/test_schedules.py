@@ -12,7 +12,7 @@ import pytest
 import exactformer as xf
 from exactformer.model import Model, forward
 from exactformer.model.cache import Cache
-from exactformer.model.changing import rebuilt_weights
+from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, Named, exact
 from exactformer.numbers.enclosure import ball
 from exactformer.trace import Trace, run, schedules

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactformer.model import arithmetic
+from exactformer.arithmetics import arithmetic
 from exactformer.trace import Gradient, Step, Trace, gradient, run
-from exactformer.web.axes import axes
 from exactformer.web.links import Link, gradient_links, links, signature
 from random_models import random_model, random_tokens
 
@@ -82,7 +81,7 @@ def test_every_operation_has_letters_for_every_axis(passes: list[Trace]) -> None
             {step.name: step.values.ndim for step in trace.steps} | {n: w.ndim for n, w in weights(trace).items()} | {"tokens": 1}
         )
         for step in trace.steps:
-            assert len(signature(step)[0]) == step.values.ndim == len(axes(step.name, step.values.ndim))
+            assert len(signature(step)[0]) == step.values.ndim == len(trace.axes(step.name))
             assert [link.read for link in links(step)] == list(step.reads)
             assert all(len(link.at) == shapes[link.read] for link in links(step))
 

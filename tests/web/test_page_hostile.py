@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Page, expect
 
-from exactformer.render import html
+from exactformer.web import single_file
 from exactformer.worksheets import example_text, loads
 
 Visit = Callable[[str], Page]
@@ -80,7 +80,7 @@ def test_addresses_and_fields_full_of_markup(visit: Visit, page: Page) -> None:
 
 def test_a_single_file_full_of_markup(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "hostile.html"
-    file.write_text(html.render(loads(hostile_worksheet()).trace()), encoding="utf-8")
+    file.write_text(single_file.render(loads(hostile_worksheet()).trace()), encoding="utf-8")
     page.goto(file.as_uri())
     expect(page.locator("h1")).to_have_text(TITLE)
     untouched(page)

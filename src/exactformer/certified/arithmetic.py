@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,18 +16,19 @@ from exactformer.certified.limbs import carry, from_integers, ulp
 from exactformer.certified.normalising import layer_norm
 from exactformer.certified.tracing import attention_steps, norm_steps
 from exactformer.certified.weights import RATIONAL_BITS, Matrix, Store, Vector, integers, near
-from exactformer.model import machine
-from exactformer.model.arithmetic import Arithmetic, Choice, Note
+from exactformer.model import AttentionWeights, Choice, Config, MlpWeights, NormWeights, machine
+from exactformer.model.arithmetics.roles import FusedLayers
 from exactformer.model.cache import Cache
-from exactformer.model.config import Config, ConfigError
 from exactformer.model.errors import InputError
-from exactformer.model.weights import AttentionWeights, MlpWeights, NormWeights
 from exactformer.numbers import Number
 
 DEFAULT_LIMBS = 8
 BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more would round more
 FEWEST, MOST = 4, 15  # limbs
 Schedule = tuple[int, ...]  # the limbs of every half of a block, attention then MLP, and of what follows the blocks; 0: float64
+
+
+_SOFT = "certified arithmetic has soft attention with the mask before it, and no other"
 
 
 def checked(schedule: Sequence[int], entries: int | None = None) -> Schedule:
@@ -42,14 +43,7 @@ def checked(schedule: Sequence[int], entries: int | None = None) -> Schedule:
     return tuple(schedule)
 
 
-def _refused(*values: Any, **named: Any) -> NoReturn:
-    raise ConfigError("certified", "this arithmetic computes whole passes forwards: single lines and gradients go with the others")
-
-
-_REFUSED: Callable[..., Any] = _refused
-
-
-class CertifiedArithmetic(Arithmetic):
+class CertifiedArithmetic(FusedLayers):
     """Limbs by `schedule`: the last entry holds for all that comes after it.
 
     With `last_only`, what follows the final LayerNorm is computed for the last position alone. With `traced`, lines that the proof
@@ -57,6 +51,8 @@ class CertifiedArithmetic(Arithmetic):
     """
 
     name = "certified"
+    proves = True
+    without = {"hard": _SOFT, "late_mask": _SOFT}  # noqa: RUF012
 
     def __init__(
         self, store: Store | None = None, schedule: Schedule = (DEFAULT_LIMBS,), last_only: bool = False, traced: bool = False
@@ -71,19 +67,12 @@ class CertifiedArithmetic(Arithmetic):
         block, part = name.split(".")[1:3]
         return self.schedule[min(2 * int(block) + (part in ("ln2", "mlp")), len(self.schedule) - 1)]
 
-    project = scores = scale = mask = erase = shift = mix = merge = mean = center = variance = deviation = normalise = _REFUSED
-    activate = cross_entropy = ratio = zeros_like = product = times = over = subtract = total = scatter = slope = _REFUSED
-    zero_entries = _REFUSED
-
     def begin(self) -> None:
         machine.check(blas=True)
 
     # -- weights and the stream
     def load(self, weights: Any) -> Any:
         return weights
-
-    def constant(self, number: Number) -> Number:
-        return number
 
     def embed(self, table: Any, rows: list[int]) -> Ball:
         n = max(self.schedule[0], 4)  # the first addition is exact; a block in floats rounds its sum once
@@ -145,39 +134,27 @@ class CertifiedArithmetic(Arithmetic):
             return matrix.norm(piece) * x.radius
         return matrix.norm(piece, x.gained.gain) * x.gained.inner + matrix.entries * x.gained.outer
 
-    # -- the composites
+    # -- whole layers
     @bounds.MAY_BE_INFINITE
-    def layer_norm(self, x: Ball, weights: NormWeights, config: Config, name: str, reads: str, note: Note) -> Ball:
+    def layer_norm(self, x: Ball, weights: NormWeights, config: Config, name: str) -> dict[str, Any]:
         assert config.epsilon is not None
         if self.last_only and name == "ln_final":
             x = x[-1:]
         x = resize(x, self.limbs_at(name))
         out = layer_norm(x, self.store.vector(weights.w), self.store.vector(weights.b), config.epsilon.fraction)
-        if self.traced:
-            norm_steps(x, config.epsilon.fraction, name, reads, note)
-        return note(  # type: ignore[no-any-return]
-            f"{name}.out", "normalise", out, f"{name}.centered", f"{name}.std", f"{name}.w", f"{name}.b"
-        )
+        lines = norm_steps(x, config.epsilon.fraction, name) if self.traced else {}
+        return lines | {f"{name}.out": out}
 
     @bounds.MAY_BE_INFINITE
-    def attend(
-        self, x: Ball, weights: AttentionWeights, config: Config, name: str, reads: str, note: Note, cache: Cache | None = None
-    ) -> Ball:
-        for field in ("hard", "late_mask"):
-            if getattr(config, field):
-                raise ConfigError(field, "certified arithmetic has soft attention with the mask before it, and no other")
+    def attention(
+        self, x: Ball, weights: AttentionWeights, config: Config, factor: Number, name: str, cache: Cache | None = None
+    ) -> dict[str, Any]:
         x = _resized_gained(x, self.limbs_at(name))
         n, heads = x.n, config.heads
-        parts = self._queries_keys_values(x, weights)
-        q, k, v = (
-            note(f"{name}.{letter}", "project", part, reads, f"{name}.W_{letter.upper()}")
-            for letter, part in zip("qkv", parts, strict=True)
-        )
-        if cache is not None:
-            k, v = _extended(cache, name, k, v)
+        q, new_k, new_v = self._queries_keys_values(x, weights)
+        k, v = (new_k, new_v) if cache is None else _extended(cache, name, new_k, new_v)
         attention.check_length(k.shape[1], k.shape[2])
-        seen = _seen(config, q.shape[1], k.shape[1])
-        factor = config.scale_at(name)
+        seen = config.sight.seen(q.shape[1], k.shape[1])
         number = near(factor, "the factor of the scores") if factor != 0 else 0.0
         if n == FLOAT:
             mixed = attention.attend_float(q.mid, k.mid, v.mid, seen, number)
@@ -187,16 +164,13 @@ class CertifiedArithmetic(Arithmetic):
         radii = (q.radius[0], k.radius[0], v.radius[0])
         moved, score_moved = attention.reach(mixed, seen, number * (1 + 2.0**-40), q.midpoint(), k.midpoint(), v.midpoint(), radii)
         radius = outwards(moved + mixed.rounding)
-        if self.traced:
-            attention_steps(mixed, n, number, seen, score_moved, config, name, note)
-        z = note(
-            f"{name}.z", "mix", Ball(mixed.z, n, np.broadcast_to(radius, (heads, len(radius)))), f"{name}.pattern", f"{name}.v"
-        )
+        lines = attention_steps(mixed, n, number, seen, score_moved, config.sight, name) if self.traced else {}
+        z = Ball(mixed.z, n, np.broadcast_to(radius, (heads, len(radius))))
         beside = Ball(_side_by_side(mixed.z, n), n, radius)
         matrix, bias = self.store.output(weights.W_O), None if weights.b_O is None else self.store.vector(weights.b_O)
         mid, rounding = self._product(beside, matrix, bias)
         out = Ball(mid, n, outwards(matrix.norm() * z.radius[0] + rounding))
-        return note(f"{name}.out", "merge", out, f"{name}.z", f"{name}.W_O")  # type: ignore[no-any-return]
+        return lines | {f"{name}.q": q, f"{name}.k": new_k, f"{name}.v": new_v, f"{name}.z": z, f"{name}.out": out}
 
     def _queries_keys_values(self, x: Ball, weights: AttentionWeights) -> list[Ball]:
         """[heads, T, head_dim] each; a radius is that of a token over all heads."""
@@ -215,14 +189,13 @@ class CertifiedArithmetic(Arithmetic):
         return parts
 
     @bounds.MAY_BE_INFINITE
-    def mlp(self, x: Ball, weights: MlpWeights, config: Config, name: str, reads: str, note: Note) -> Ball:
+    def mlp(self, x: Ball, weights: MlpWeights, config: Config, name: str) -> dict[str, Any]:
         assert config.activation is not None
         x = _resized_gained(x, self.limbs_at(name))
         first, second = self.store.matrix(weights.W_in), self.store.matrix(weights.W_out)
         biases = [None if b is None else self.store.vector(b) for b in (weights.b_in, weights.b_out)]
         mid, pre_rounding = self._product(x, first, biases[0])
         pre = Ball(mid, x.n, outwards(self._reach(x, first) + pre_rounding))
-        note(f"{name}.pre", "linear", pre, reads, f"{name}.W_in")
         low, high = bounds.SLOPES[config.activation]
         steepest = max(abs(low), abs(high))
         if x.n == FLOAT:
@@ -232,7 +205,6 @@ class CertifiedArithmetic(Arithmetic):
             post_mid, entry = activate(mid, config.activation)
             post_rounding = np.full(len(x), entry * ulp(x.n) * math.sqrt(first.outputs))
         post = Ball(post_mid, x.n, outwards(steepest * pre.radius + post_rounding))
-        note(f"{name}.post", config.activation, post, f"{name}.pre")
         out_mid, rounding = self._product(post, second, biases[1])
         # Lemma 17: what comes in through the LayerNorm passes both matrices at once; rounding on the way passes the second
         gained = x.gained or Gained(None, x.radius, np.zeros(len(x)))
@@ -241,7 +213,7 @@ class CertifiedArithmetic(Arithmetic):
         through = min(through, middle * first.norm_through(second, gained.gain) + half * first.norm(0, gained.gain) * second.norm())
         inner = steepest * (first.entries * gained.outer + pre_rounding) + post_rounding
         out = Ball(out_mid, x.n, outwards(through * gained.inner + second.norm() * inner + rounding))
-        return note(f"{name}.out", "linear", out, f"{name}.post", f"{name}.W_out")  # type: ignore[no-any-return]
+        return {f"{name}.pre": pre, f"{name}.post": post, f"{name}.out": out}
 
     def softmax(self, rows: Ball) -> Ball:
         """Of logits, whose radii are those of entries."""
@@ -291,12 +263,6 @@ def _side_by_side(z: Any, n: int) -> Any:
     """[heads, T, head_dim] → [T, heads · head_dim]"""
     moved = np.moveaxis(z, -3, -2)
     return np.ascontiguousarray(moved).reshape(*moved.shape[:-2], -1)
-
-
-def _seen(config: Config, rows: int, length: int) -> Any:
-    """Where a position may look: [rows, length], the rows being the last ones."""
-    i, j = np.arange(length - rows, length)[:, None], np.arange(length)
-    return {"none": np.ones((rows, length), bool), "causal": j <= i, "strict": j < i}[config.mask]
 
 
 def _extended(cache: Cache, name: str, k: Ball, v: Ball) -> tuple[Ball, Ball]:

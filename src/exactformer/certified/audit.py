@@ -12,8 +12,8 @@ from flint import arb, fmpq
 
 from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.limbs import BITS
-from exactformer.model import InputError, Model, forward
-from exactformer.model.arb_arithmetic import ArbArithmetic
+from exactformer.model import InputError, Model, following, forward
+from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers import Undefined
 from exactformer.numbers.enclosure import precision
 
@@ -69,16 +69,12 @@ def audit(
     whole = [*ids, *(claim.token for claim in claims[:-1] if claim.token is not None)]
     schedule = tuple(max(limbs) for limbs in zip(*(claim.schedule for claim in claims), strict=True))
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-        progress(name)
-        return value
-
     store = Prepared.of(model, prepared).store
-    certified = forward(model, whole, CertifiedArithmetic(store, schedule), note).balls()  # [T, vocabulary]
+    certified = forward(model, whole, CertifiedArithmetic(store, schedule), following(progress)).balls()  # [T, vocabulary]
     bits = BITS * max(*schedule, 4) + _BITS
     while True:
         ops = ArbArithmetic(bits)
-        balls = forward(model, whole, ops, note)
+        balls = forward(model, whole, ops, following(progress))
         choices = ops.choose(balls)
         undecided = [choices[len(ids) - 1 + n].index is None for n, claim in enumerate(claims) if claim.token is not None]
         if 2 * bits > _MOST_BITS or not any(undecided):

@@ -17,9 +17,8 @@ from exactformer.certified.choosing import apart, finite, largest, leading
 from exactformer.certified.limbs import BITS
 from exactformer.certified.scheduling import Outlook, entries, scout
 from exactformer.certified.weights import Store
+from exactformer.model import InputError, Model, Step, forward
 from exactformer.model.cache import Cache
-from exactformer.model.errors import InputError
-from exactformer.model.forward import Model, forward
 from exactformer.numbers import Undecided
 
 CAP = 14  # limbs
@@ -245,7 +244,8 @@ class _Question:
         self.layers = []
         ops = _Proving(self.prepared.store, schedule, last_only=True)
 
-        def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
+        def note(step: Step) -> Any:
+            name, value = step.name, step.values
             if name.endswith("resid_post") or name in ("logits", "blocks.0.resid_pre"):
                 radii = value.radius[-1] if name == "logits" else value.radius
                 self.layers.append(LayerReport(name, BITS * (value.n - 1) if value.n else 53, float(np.max(radii))))

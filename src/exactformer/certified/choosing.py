@@ -17,7 +17,7 @@ from flint import arb, fmpq
 from exactformer.certified import bounds
 from exactformer.certified.ball import Ball
 from exactformer.certified.limbs import BITS
-from exactformer.model.arithmetic import Choice
+from exactformer.model.arithmetics.roles import Choice
 from exactformer.numbers.enclosure import precision
 
 

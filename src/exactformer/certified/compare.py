@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from exactformer.arithmetics import arithmetic
 from exactformer.certified import bounds
 from exactformer.certified.ball import Ball
 from exactformer.certified.limbs import HALF, carry, resized, split, to_float, ulp
-from exactformer.model import Model, arithmetic, forward
+from exactformer.model import Model, Step, forward
 
 if TYPE_CHECKING:
     from exactformer.certified import Prepared
@@ -153,10 +154,10 @@ def compare(
 def _pass(model: Model, ids: Sequence[int], ops: Any, progress: Callable[[str], None]) -> dict[str, Any]:
     values: dict[str, Any] = {}
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-        values[name] = value
-        progress(name)
-        return value
+    def note(step: Step) -> Any:
+        values[step.name] = step.values
+        progress(step.name)
+        return step.values
 
     with np.errstate(all="ignore"):
         forward(model, list(ids), ops, note)

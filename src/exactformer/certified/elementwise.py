@@ -10,7 +10,7 @@ import numpy as np
 from exactformer.certified import bounds
 from exactformer.certified.limbs import BASE, BITS, HALF, Limbs, OutOfRangeError, carry, check_first, multiply, to_float, ulp
 from exactformer.certified.tables import FLOAT_LEAST, GRID, STEP, TOP, Table, activation_table, orders, powers
-from exactformer.model.config import Activation
+from exactformer.model.arithmetics.roles import Activation
 
 _CHUNK = 8192  # entries at a time, so that their limbs stay in the cache
 _FLOAT_ORDERS = 7

@@ -22,7 +22,7 @@ from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, Schedu
 from exactformer.certified.compare import step_errors
 from exactformer.certified.limbs import OutOfRangeError
 from exactformer.checkpoints.documents import open_regular
-from exactformer.model import InputError, Model, forward
+from exactformer.model import InputError, Model, following, forward
 
 if TYPE_CHECKING:
     from exactformer.certified import Prepared
@@ -141,16 +141,12 @@ def expect(
     store = Prepared.of(model, prepared).store
     rows = len(saved.values)
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-        progress(name)
-        return value
-
     while True:
         ops = CertifiedArithmetic(store, schedule, last_only=rows == 1)
         ops.store.trim(ops.limbs_at)
         try:
             with np.errstate(all="ignore"):
-                found = _compared(forward(model, list(ids), ops, note)[-rows:], saved, tolerance, len(ids))
+                found = _compared(forward(model, list(ids), ops, following(progress))[-rows:], saved, tolerance, len(ids))
         except OutOfRangeError:
             found = Expected(saved.name, saved.kind, saved.values.size, tolerance or _SMALLEST, 0.0, math.inf, 0, 0, 0.0, None)
         if found.sharp or min(schedule) >= cap:

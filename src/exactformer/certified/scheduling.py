@@ -13,8 +13,7 @@ from exactformer.certified import bounds
 from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, Schedule
 from exactformer.certified.ball import FLOAT, Ball
 from exactformer.certified.weights import Store
-from exactformer.model.config import Config
-from exactformer.model.forward import Model, forward
+from exactformer.model import Config, Model, Step, forward
 
 _SMALL = 2.0**-24  # the radius that the scout starts every half with: beyond the rounding of floats, too small to bend
 _LEAST = 2.0**-29  # that of any token: the rounding of floats must stay below
@@ -81,8 +80,9 @@ def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda s
     before = np.full(length, _SMALL)
     first = "embed" if model.config.positions == "none" else "blocks.0.resid_pre"
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
+    def note(step: Step) -> Any:
         nonlocal before
+        name, value = step.name, step.values
         progress(name)
         ends = name.endswith(("resid_mid", "resid_post"))
         if name != first and not ends:

@@ -16,8 +16,8 @@ from exactformer.checking.operations import OPERATIONS, OperandError, apply, fac
 from exactformer.checking.positions import Path
 from exactformer.checking.printed import Claimed, Token, read
 from exactformer.checking.record import Index, Node, Record
-from exactformer.model.config import Mask
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
+from exactformer.model.sight import Mask
 from exactformer.numbers import Undecided, UndefinedValue, compare
 from exactformer.numbers.arrays import Array
 from exactformer.trace import Trace

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.checking.record import Index
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers.arrays import Array
 from exactformer.worksheets.reader import Table, describe
 

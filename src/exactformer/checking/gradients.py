@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.arithmetics import adjoints
 from exactformer.checking.entries import depth_of, read_array
 from exactformer.checking.record import Node, Record
-from exactformer.model import InputError, arithmetic
-from exactformer.model.backward import Part, backward
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model import InputError
+from exactformer.model.arithmetics.exact import MASKED
+from exactformer.model.backward import Tape
 from exactformer.numbers import exact
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.trace import Gradient, Step, Trace, gradient
 from exactformer.worksheets.reader import Decimal, Table, describe
 
-_OPS = arithmetic("exact").for_gradients()
+_OPS = adjoints("exact").for_gradients()
 _LOSS = "loss"
 _SAYS = {True: "target", False: "upstream"}  # by whether the model has logits
 
@@ -126,18 +127,12 @@ def _again(step: Step, reads: tuple[str, ...], found: Gradient) -> Callable[[Seq
 
 def _handed_back(name: str, reader: Step, values: dict[str, Array], trace: Trace) -> Array:
     """One step of the backward pass: from `reader` to what it reads, with other values where there are such."""
-    steps = {step.name: step for step in trace.computed}
-    known = [
-        replace(steps[read], op="sinusoidal", reads=(), values=values.get(read, steps[read].values))  # hands nothing further back
-        for read in reader.reads
-        if read in steps
-    ]
-    here = replace(reader, values=values.get(reader.name, reader.values))
-    upstream = Part(reader.name, "given", values[f"grad.{reader.name}"], ())
-    found: dict[str, Array] = {}
-
-    def record(name: str, value: Any, parts: Sequence[Part]) -> None:
-        found[name] = value
-
-    backward(trace.model, trace.model.ids(trace.tokens), [*known, here], upstream, _OPS, record)
-    return found[f"grad.{name}"]
+    known = {step.name: step.values for step in trace.computed} | values
+    known |= {weight: _OPS.load(numbers) for weight, numbers in trace.model.weights.named()}
+    here = replace(reader, values=known[reader.name])
+    tape = Tape(trace.model.ids(trace.tokens), trace.computed, known, _OPS)
+    first, *rest = (part.value for part in here.operation.back(tape, here, values[here.gradient]) if part.target == name)
+    for part in rest:
+        first = _OPS.add(first, part)
+    result: Array = _OPS.settle(first)
+    return result

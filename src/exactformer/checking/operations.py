@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from exactformer.model import Config, arithmetic
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.arithmetics import adjoints
+from exactformer.model.arithmetics.exact import MASKED
+from exactformer.model.sight import Mask, Sight
 from exactformer.numbers import Exact, Number, exact, exp, sqrt
 from exactformer.numbers.arrays import Array, zeros
 
-OPS = arithmetic("exact")
+OPS = adjoints("exact")
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,8 @@ def _std(x: Array, epsilon: Exact | None = None) -> Array:
     return result
 
 
-def _mask(x: Array, mask: Literal["causal", "strict", "none"]) -> Array:
-    config = Config(vocabulary=("·",), dim=1, blocks=0, norm="none", mask=mask, scale="none")
-    result: Array = OPS.mask(x[None], config)[0]
+def _mask(x: Array, mask: Mask) -> Array:
+    result: Array = OPS.mask(x[None], Sight(mask))[0]
     return result
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from exactformer.checking.printed import Claimed, Token
 from exactformer.checking.verdicts import Verdict, judge
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers.arrays import Array
 
 Index = tuple[int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exactformer.model import InputError
-from exactformer.model.wide_arithmetic import WIDE
+from exactformer.model.arithmetics.wide import WIDE
 from exactformer.trace import Trace
 from exactformer.worksheets import WorksheetError
 from exactformer.worksheets.reader import Table

@@ -10,6 +10,7 @@ import numpy as np
 from exactformer.checking.operations import OPS
 from exactformer.checking.record import Node, Record
 from exactformer.model import Config
+from exactformer.model.operations.attention import ARGMAX
 from exactformer.numbers import Undefined
 from exactformer.numbers.arrays import Array
 from exactformer.trace import Step, Trace
@@ -21,39 +22,6 @@ def tokens(chosen: Iterable[tuple[str | None, str, bool]]) -> Array:
     return np.array(entries, dtype=object).reshape(-1, 1)  # [T, 1]
 
 
-def _choose(c: Config, logits: Array) -> Array:
-    choices = OPS.choose(logits)
-    return tokens((None if x.index is None else c.vocabulary[x.index], x.why, x.proved) for x in choices)
-
-
-# What each operation of a pass does to what it reads, weights included. Steps that read no step are not computed again.
-_AGAIN: dict[str, Callable[..., Any]] = {
-    "same": lambda c, x: x,
-    "identity": lambda c, x: x,
-    "add": lambda c, x, y: OPS.add(x, y),
-    "linear": lambda c, x, w, b=None: OPS.linear(x, w, b),
-    "unembed": lambda c, x, w, b=None: OPS.linear(x, np.transpose(w), b),
-    "project": lambda c, x, w, b=None: OPS.project(x, w, b),
-    "merge": lambda c, z, w, b=None: OPS.merge(z, w, b),
-    "scores": lambda c, q, k: OPS.scores(q, k),
-    "scale": lambda c, x: OPS.scale(x, c.scale_factor),
-    "mask": lambda c, x: OPS.mask(x, c),
-    "erase": lambda c, x: OPS.erase(x, c),
-    "shift": lambda c, x: OPS.shift(x),
-    "softmax": lambda c, x: OPS.softmax(x),
-    "mix": lambda c, pattern, v: OPS.mix(pattern, v),
-    "mean": lambda c, x: OPS.mean(x),
-    "center": lambda c, x, mean: OPS.center(x, mean),
-    "variance": lambda c, x: OPS.variance(x),
-    "deviation": lambda c, x: OPS.deviation(x, c.epsilon),
-    "normalise": lambda c, x, std, w, b: OPS.normalise(x, std, w, b, "the norm"),
-    "relu": lambda c, x: OPS.activate(x, "relu"),
-    "gelu": lambda c, x: OPS.activate(x, "gelu"),
-    "gelu_tanh": lambda c, x: OPS.activate(x, "gelu_tanh"),
-    "argmax": _choose,
-}
-
-
 def record_of(trace: Trace) -> Record:
     """Every step of a trace, its tokens too."""
     record = Record()
@@ -62,7 +30,7 @@ def record_of(trace: Trace) -> Record:
     for step in trace.steps:
         reads = tuple(read for read in step.reads if read in names)
         again = _again(step, reads, weights, trace.model.config)
-        chosen = step.op == "argmax"
+        chosen = step.operation is ARGMAX
         truth = tokens((out.token, out.why, out.proved) for out in trace.output) if chosen else step.values
         record.add(Node(step.name, truth, reads, again, of_tokens=chosen))
     return record
@@ -71,7 +39,10 @@ def record_of(trace: Trace) -> Record:
 def _again(step: Step, reads: tuple[str, ...], weights: dict[str, Any], config: Config) -> Callable[[Sequence[Array]], Array]:
     def compute(inputs: Sequence[Array]) -> Array:
         given = dict(zip(reads, inputs, strict=True)) | {name: OPS.load(weights[name]) for name in step.reads if name in weights}
-        result: Array = _AGAIN[step.op](config, *(given[read] for read in step.reads))
+        if step.operation is ARGMAX:
+            choices = OPS.choose(*inputs)
+            return tokens((None if x.index is None else config.vocabulary[x.index], x.why, x.proved) for x in choices)
+        result: Array = step.operation.apply(OPS, *(given[read] for read in step.reads))
         return result
 
     return compute

@@ -9,7 +9,7 @@ from typing import Any
 from flint import fmpq
 
 from exactformer.checking.printed import Claimed, Printed, Token, power_of_ten
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Named, Number, Undecided, Undefined, compare, sign
 
 _LONGEST = 60  # characters of a number in a message

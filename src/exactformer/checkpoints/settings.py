@@ -9,7 +9,7 @@ from typing import Any, Literal
 from exactformer.checkpoints.documents import Decimal
 from exactformer.checkpoints.errors import CheckpointError, shown
 from exactformer.checkpoints.families import GPT2, MINGPT_AND_NANOGPT
-from exactformer.model.config import Activation
+from exactformer.model.arithmetics.roles import Activation
 from exactformer.numbers import Exact, exact
 
 _ACTIVATIONS: dict[str, Activation] = {

@@ -9,7 +9,7 @@ from typing import Any
 from exactformer.circuits.head import Head
 from exactformer.messages import quoted, short
 from exactformer.model import AttentionWeights, BlockWeights, Config, Model, Weights
-from exactformer.model.config import Mask
+from exactformer.model.sight import Mask
 from exactformer.numbers import Exact, array, exact
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.numbers.field import ONE

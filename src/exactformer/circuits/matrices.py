@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.arithmetics import arithmetic
 from exactformer.circuits.circuit import CircuitError
-from exactformer.model import Model, arithmetic
+from exactformer.model import Model
 from exactformer.numbers.arrays import Array, matmul
 
 _MOST_ENTRIES = 1_000_000
@@ -40,7 +41,7 @@ def qk(model: Model, block: int, head: int, query: Array | None = None, key: Arr
     tokens = _loaded(model.weights.W_E)
     queries = matmul(tokens if query is None else query, _loaded(weights.W_Q[head]))
     keys = matmul(tokens if key is None else key, _loaded(weights.W_K[head]))
-    scale = model.config.scale_at(f"blocks.{block}.attn.scores")
+    scale = model.config.scale_at(block)
     return _scaled(_product(queries, keys.T), scale)
 
 

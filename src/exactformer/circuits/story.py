@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from exactformer.circuits.circuit import Circuit
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
+from exactformer.model.step import Step
 from exactformer.numbers import Exact, Named, Number, Undecided
 from exactformer.numbers.decide import ranking
 from exactformer.numbers.enclosure import digits
 from exactformer.numbers.nearness import nearly
-from exactformer.trace.trace import Step, Trace
+from exactformer.trace.trace import Trace
 
 _STREAM = ("embed", "pos_embed", "attn.out", "resid_pre", "resid_mid", "resid_post")
 _VERBS = {"q": "looks for", "k": "offers", "v": "would hand over", "z": "collects"}

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from flint import fmpq_mat
 
+from exactformer.arithmetics import arithmetic
 from exactformer.circuits.circuit import Circuit, CircuitError
-from exactformer.model import Model, arithmetic
+from exactformer.model import Model
 from exactformer.numbers import Exact
 
 Classes = tuple[tuple[str, ...], ...]

@@ -135,5 +135,6 @@ def _render(result: Any, form: str, digits: int, to_terminal: bool) -> str:
         return text.render(result, digits, paint, width(to_terminal))
     from importlib import import_module
 
-    rendered: str = import_module(f"exactformer.render.{form}").render(result, digits)
+    module = "exactformer.web.single_file" if form == "html" else f"exactformer.render.{form}"
+    rendered: str = import_module(module).render(result, digits)
     return rendered

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from flint import arb
 
+from exactformer.arithmetics import arithmetic
 from exactformer.decoding.distribution import Distribution, of_row
 from exactformer.decoding.pieces import Pieces
 from exactformer.decoding.rows import BallRow
 from exactformer.decoding.selection import largest, rank
 from exactformer.decoding.strategy import GREEDY, DecodingError, Strategy
-from exactformer.model import Arithmetic, InputError, Model, arithmetic, forward
+from exactformer.model import InputError, Model, Values, following, forward
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided, Undefined, UndefinedValue
 from exactformer.tokenizers import Tokenizer
@@ -145,26 +146,22 @@ class _Passes:
                 self.bits = min(2 * self.bits, self.cap_bits)
                 self._start(self._balls())
 
-    def _balls(self) -> Arithmetic:
-        from exactformer.model.arb_arithmetic import ArbArithmetic
+    def _balls(self) -> Values:
+        from exactformer.model.arithmetics.arb import ArbArithmetic
 
         return ArbArithmetic(self.bits)
 
-    def _start(self, ops: Arithmetic) -> None:
+    def _start(self, ops: Values) -> None:
         """Keys and values are kept where later positions cannot change them."""
         self.ops, self.cache = ops, Cache() if self.model.config.keeps_past else None
 
     def _logits(self, ids: list[int]) -> Any:
         new = ids if self.cache is None else self.cache.after(ids)
-        logits = forward(self.model, new, self.ops, self._note, self.cache)[-1]
+        logits = forward(self.model, new, self.ops, following(self.progress), self.cache)[-1]
         if isinstance(logits[0], Undefined) and len(new) < len(ids):
             self._start(self.ops)
             return self._logits(ids)  # whole, for the reason names a position of the pass
         return logits
-
-    def _note(self, name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-        self.progress(name)
-        return value
 
 
 def _chosen(distribution: Distribution, seed: int, position: int) -> Chosen:

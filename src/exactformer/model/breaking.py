@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from exactformer.model.config import ConfigError
+from exactformer.model.fields import ConfigError
 from exactformer.model.forward import Model
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from exactformer.model.errors import InputError
 
 if TYPE_CHECKING:
-    from exactformer.model.arithmetic import Arithmetic
+    from exactformer.model.arithmetics.roles import Values
     from exactformer.model.forward import Model
 
 
@@ -52,7 +52,7 @@ class Cache:
                 raise InputError(f"position {position}: the cache was made with the token {old}, the input has {new}")
         return list(ids[self.length :])
 
-    def begin(self, model: Model, ops: Arithmetic) -> Cache:
+    def begin(self, model: Model, ops: Values) -> Cache:
         """Before a pass: is it the model and the arithmetic of the passes before? Then a copy, which the pass extends."""
         kind = (type(ops), ops.name)
         if self.length and self.kind != kind:

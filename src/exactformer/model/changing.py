@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from exactformer.messages import short
-from exactformer.model.config import ConfigError, Norm
-from exactformer.model.exact_arithmetic import ExactArithmetic
+from exactformer.model.arithmetics.exact import ExactArithmetic
+from exactformer.model.fields import ConfigError
 from exactformer.model.forward import Model
-from exactformer.model.weights import NormWeights, rebuilt_weights
+from exactformer.model.layers.norm import Norm, NormWeights
+from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import array, exact
 
 _CHANGE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\[([0-9\s,]*)\]\s*=(.*)")

@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 
 from exactformer.messages import quoted, short
-from exactformer.model.arithmetic import Arithmetic, Note
+from exactformer.model.arithmetics.roles import Values
 from exactformer.model.cache import Cache
-from exactformer.model.config import Config, ConfigError
+from exactformer.model.config import Config
 from exactformer.model.errors import InputError
-from exactformer.model.positions import sinusoidal
-from exactformer.model.weights import BlockWeights, Weights, sealed, taken
+from exactformer.model.fields import ConfigError
+from exactformer.model.layers.attention import attention
+from exactformer.model.layers.embedding import embedding, unembedding
+from exactformer.model.layers.mlp import mlp
+from exactformer.model.layers.norm import NormWeights, layer_norm
+from exactformer.model.operations.stream import ADD, SAME
+from exactformer.model.recorder import Handle, Note, Recorder, unnoted
+from exactformer.model.taking import sealed, taken
+from exactformer.model.weights import BlockWeights, Weights
 
 __all__ = ["InputError", "Model", "forward"]
 
@@ -86,78 +93,50 @@ class Model:
         return list(map(int, given))
 
 
-def forward(model: Model, ids: Sequence[int], ops: Arithmetic, note: Note, cache: Cache | None = None) -> Any:
+def forward(model: Model, ids: Sequence[int], ops: Values, note: Note = unnoted, cache: Cache | None = None) -> Any:
     """The logits [T, vocabulary] of the tokens `ids`, or the last stream [T, dim] of a model without unembedding.
 
-    Every step on the way is told to `note`. With a `cache`, `ids` are the tokens that follow those computed with it before.
+    Every step on the way is given to `note`. With a `cache`, `ids` are the tokens that follow those computed with it before.
     """
     ops.begin()
-    note = ops.watched(note)
-    config, weights = model.config, model.weights
+    ops.check(model.config)
     past = None if cache is None else cache.begin(model, ops)
-    start = 0 if past is None else past.length
+    weights, start = model.weights, 0 if past is None else past.length
     ids = model.checked(ids, start)
-    x, at = _embed(config, weights, ids, start, ops, note)
+    p = Recorder(model.config, ops, ops.watched(note), range(start, start + len(ids)), past)
+    x = embedding(p, weights, ids)
     for n, block in enumerate(weights.blocks):
-        x, at = _block(config, block, f"blocks.{n}", x, at, ops, note, past)
+        x = _block(p, block, n, x)
     if cache is not None and past is not None:
         cache.finish(past, ids)
     if weights.ln_final is not None:
-        x, at = ops.layer_norm(x, weights.ln_final, config, "ln_final", at, note), "ln_final.out"
-    if config.unembedding == "none":
-        return x
-    tied = config.unembedding == "tied"
-    bias = None if weights.b_U is None else ops.load(weights.b_U)
-    logits = ops.linear(x, ops.load(np.transpose(weights.W_E) if tied else weights.W_U), bias)  # [T, vocabulary]
-    return note("logits", "unembed" if tied else "linear", logits, at, "W_E" if tied else "W_U", *_present(b_U=bias))
+        x = layer_norm(p, x, weights.ln_final, "ln_final")
+    return x.value if model.config.unembedding == "none" else unembedding(p, weights, x).value
 
 
-def _embed(config: Config, weights: Weights, ids: list[int], start: int, ops: Arithmetic, note: Note) -> tuple[Any, str]:
-    """Token embeddings, plus positions where there are any: the residual stream that the first block reads."""
-    x = note("embed", "lookup", ops.embed(ops.load(weights.W_E), ids), "tokens", "W_E")  # [T, dim]
-    if config.positions == "none":
-        return x, "embed"
-    table = weights.W_pos if config.positions == "table" else sinusoidal(start + len(ids), config.dim)
-    rows = ops.embed(ops.load(table), list(range(start, start + len(ids))))  # [T, dim]
-    note("pos_embed", config.positions, rows, *_present(W_pos=weights.W_pos))
-    return note("blocks.0.resid_pre", "add", ops.add(x, rows), "embed", "pos_embed"), "blocks.0.resid_pre"
-
-
-def _block(
-    config: Config, block: BlockWeights, name: str, x: Any, at: str, ops: Arithmetic, note: Note, cache: Cache | None
-) -> tuple[Any, str]:
+def _block(p: Recorder, weights: BlockWeights, n: int, x: Handle) -> Handle:
     """x → x + attention → x + MLP, with LayerNorm before (pre) or after (post) each sub-layer, or nowhere."""
-    pre, post = config.norm == "pre", config.norm == "post"
-
-    def normed(y: Any, weights: Any, ln: str, reads: str) -> tuple[Any, str]:
-        return ops.layer_norm(y, weights, config, f"{name}.{ln}", reads, note), f"{name}.{ln}.out"
-
-    def joined(resid: str, x: Any, at: str, y: Any, source: str) -> tuple[Any, str]:
-        """The stream after a sub-layer: with its result added, or replaced by it."""
-        to = f"{name}.{resid}"
-        if config.residual:
-            return note(to, "add", ops.add(x, y), at, source), to
-        return note(to, "same", y, source), to
-
-    stream = f"{name}.resid_pre"
-    if at != stream:
-        note(stream, "same", x, at)
-    y, reads = normed(x, block.ln1, "ln1", stream) if pre else (x, stream)
-    attended = ops.attend(y, block.attn, config, f"{name}.attn", reads, note, cache)
-    x, stream = joined("resid_mid", x, stream, attended, f"{name}.attn.out")
-    if post:
-        x, stream = normed(x, block.ln1, "ln1", stream)
-    if block.mlp is None:
-        return note(f"{name}.resid_post", "same", x, stream), f"{name}.resid_post"
-    y, reads = normed(x, block.ln2, "ln2", stream) if pre else (x, stream)
-    computed = ops.mlp(y, block.mlp, config, f"{name}.mlp", reads, note)
-    x, stream = joined("resid_post", x, stream, computed, f"{name}.mlp.out")
-    return normed(x, block.ln2, "ln2", stream) if post else (x, stream)
+    name = f"blocks.{n}"
+    pre, post = p.config.norm == "pre", p.config.norm == "post"
+    if x.name != f"{name}.resid_pre":
+        x = p.do(f"{name}.resid_pre", SAME, x)
+    y = _normed(p, x, weights.ln1, f"{name}.ln1", pre)
+    x = _joined(p, f"{name}.resid_mid", x, attention(p, y, weights.attn, n, f"{name}.attn"))
+    x = _normed(p, x, weights.ln1, f"{name}.ln1", post)
+    if weights.mlp is None:
+        return p.do(f"{name}.resid_post", SAME, x)
+    y = _normed(p, x, weights.ln2, f"{name}.ln2", pre)
+    x = _joined(p, f"{name}.resid_post", x, mlp(p, y, weights.mlp, f"{name}.mlp"))
+    return _normed(p, x, weights.ln2, f"{name}.ln2", post)
 
 
-def _present(**weights: Any) -> tuple[str, ...]:
-    """The names of the weights that are there."""
-    return tuple(name for name, weight in weights.items() if weight is not None)
+def _normed(p: Recorder, x: Handle, weights: NormWeights | None, name: str, here: bool) -> Handle:
+    return layer_norm(p, x, weights, name) if here and weights is not None else x
+
+
+def _joined(p: Recorder, name: str, x: Handle, y: Handle) -> Handle:
+    """The stream after a sub-layer: with its result added, or replaced by it."""
+    return p.within("", "+ residual").do(name, ADD, x, y) if p.config.residual else p.within("", "replace").do(name, SAME, y)
 
 
 def _few(vocabulary: tuple[str, ...]) -> str:

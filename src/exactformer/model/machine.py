@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.model.config import ConfigError
+from exactformer.model.fields import ConfigError
 
 _SMALLEST_SPLIT = 1_250_000  # products of a matrix product that BLAS spreads over its threads, whatever its kernels
 _ROWS = 32  # that a thread is given at least, however many threads there are

@@ -9,13 +9,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from exactformer.arithmetics import kind
 from exactformer.proofs.chunks import RunError
 
 Tokens = tuple[str, ...]
 Bounds = tuple[Fraction, Fraction]
 
 MOST_LOGITS = 64  # beyond this, an answer keeps the lead of the winner alone
-PROVING = ("exact", "arb", "certified")  # arithmetics that can prove a token
 _LONGEST = 500  # characters of a reason
 _DECIMAL = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?(e-?[0-9]{1,6})?")  # six digits of an exponent: a larger number takes too long
 
@@ -73,7 +73,7 @@ def read(said: Any, steps: int, vocabulary: Tokens, arithmetic_name: str) -> lis
     answers = []
     for n, each in enumerate(said):
         try:
-            answers.append(_answer(each, index, arithmetic_name in PROVING))
+            answers.append(_answer(each, index, kind(arithmetic_name).proves))
         except AnswerError as error:
             raise AnswerError(f"answer {n}: {error}") from None
         if (answers[-1].token is None or n == steps - 1) != (n == len(said) - 1):

@@ -10,7 +10,8 @@ from typing import Any
 
 from flint import arb
 
-from exactformer.model import Arithmetic, Choice, Model, arithmetic, forward
+from exactformer.arithmetics import arithmetic
+from exactformer.model import Choice, Model, Values, forward
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
 from exactformer.numbers.decimals import outwards
@@ -45,9 +46,9 @@ class Case:
         return answers
 
     @cached_property
-    def _balls(self) -> tuple[Arithmetic, ...]:
+    def _balls(self) -> tuple[Values, ...]:
         """With the weights that they have converted, so kept as long as this case and no longer."""
-        from exactformer.model.arb_arithmetic import ArbArithmetic
+        from exactformer.model.arithmetics.arb import ArbArithmetic
 
         return tuple(map(ArbArithmetic, _BITS))
 
@@ -74,22 +75,18 @@ class Case:
                 logits = {names[entry.token]: _outer(entry.low, entry.high) for entry in found.top}
                 yield _won(names[found.token], True, ties, logits=logits)
 
-    def _continued(self, ids: list[int], ops: Arithmetic) -> Iterator[dict[str, Any]]:
+    def _continued(self, ids: list[int], ops: Values) -> Iterator[dict[str, Any]]:
         """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""
         cache = Cache() if self.model.config.keeps_past else None
         new = ids
         for _ in range(self.steps):
-            logits = forward(self.model, new if cache is not None else ids, ops, _quiet, cache)[-1:]
+            logits = forward(self.model, new if cache is not None else ids, ops, cache=cache)[-1:]
             (choice,) = ops.choose(logits)
             yield _answer(choice, logits[0], self.model.config.vocabulary)
             if choice.index is None:
                 return
             new = [choice.index]
             ids = [*ids, choice.index]
-
-
-def _quiet(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-    return value
 
 
 def _answer(choice: Choice, logits: Any, vocabulary: tuple[str, ...]) -> dict[str, Any]:

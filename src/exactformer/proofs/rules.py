@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
-from exactformer.model.config import Mask
+from exactformer.model.sight import Mask
 
 Tokens = tuple[str, ...]
 

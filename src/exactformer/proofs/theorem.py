@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
+from exactformer.arithmetics import ARITHMETICS
 from exactformer.circuits.circuit import Circuit
 from exactformer.circuits.symmetry import interchangeable
-from exactformer.model import ARITHMETICS, Model
+from exactformer.model import Model
 from exactformer.proofs.answers import Answer, read
 from exactformer.proofs.cases import Case
 from exactformer.proofs.chunks import RunError
@@ -19,6 +20,7 @@ from exactformer.proofs.domain import Classes, Sequences, Tokens, renamings
 from exactformer.proofs.fingerprint import fingerprint, model_fingerprint
 from exactformer.proofs.rules import Demand, Rule, demand, statement
 from exactformer.proofs.runner import run
+from exactformer.showing import Shown
 
 PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
 _MOST_TOLD = 10  # counterexamples and undecided cases that a report keeps
@@ -52,7 +54,7 @@ class Kind:
 
 
 @dataclass
-class Report:
+class Report(Shown):
     """What was shown. Counts are of sequences; `cases` of them were computed, the others are renamings of these."""
 
     statement: str
@@ -74,11 +76,6 @@ class Report:
         if self.counts[REFUTED]:
             return REFUTED
         return PROVED if self.counts[PROVED] == self.sequences > 0 else UNDECIDED
-
-    def __str__(self) -> str:
-        from exactformer.render.theorems import text
-
-        return text(self)
 
 
 def prove(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from exactformer.model import Config
-from exactformer.model.counting import KINDS
+from exactformer.model.arithmetics.counting import KINDS
 from exactformer.render.layout import count
 from exactformer.trace.budget import Budget
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from textwrap import wrap
 from typing import Any
 
+from exactformer.model.operations.others import WEIGHT
 from exactformer.numbers import Number, Undecided, Undefined
 from exactformer.render import json as as_json
 from exactformer.render.latex import PREAMBLE, escape
@@ -69,7 +70,7 @@ def descent_lines(descent: Descent, rate: str, digits: int, width: int = 120) ->
     lines += [f"  before {before.digits or before.text}", f"  after  {after.digits or after.text}"]
     for name, values in descent.model.weights.named():
         lines.append(f"  {name}")
-        step = Step(name, "weight", "", "", "", (), values)
+        step = Step(name, WEIGHT, (), values)
         for i, row in enumerate(values.reshape(-1, values.shape[-1])):
             line = Line(step, i, None, tuple(show(value, digits) for value in row), ())
             pieces = broken_row(line, "", [_brief(cell) for cell in line.cells], width - 2, plain)

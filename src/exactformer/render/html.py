@@ -1,4 +1,4 @@
-"""A trace as HTML: a fragment for notebooks, and the page in one file. Every text from a worksheet is escaped."""
+"""A trace as a fragment of HTML, for notebooks. Every text from a worksheet is escaped."""
 
 from __future__ import annotations
 
@@ -20,13 +20,6 @@ _STYLE = """
   .exactformer .recovered { color: #6ed390 } .exactformer .undefined { color: #ff8a80 }
 }
 """
-
-
-def render(trace: Trace, digits: int = 12) -> str:
-    """The page of `exactformer serve` for this one pass, in a single file that needs neither server nor network."""
-    from exactformer.web.single_file import page  # the page draws what render makes: only here does the arrow turn
-
-    return page(trace, digits)
 
 
 def fragment(trace: Trace, digits: int = 12) -> str:

@@ -6,22 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from exactformer.model.axes import NOTHING, POSITION, TOKEN
 from exactformer.numbers import Exact, exact
 from exactformer.render.values import Shown, largest, show
 from exactformer.trace import Output, Step, Trace
 
 _MOST_WEIGHTS = 36
 _WIDEST, _SHOWN = 64, 6  # a row longer than this is not shown whole, but so many of its entries
-_SCALARS = ("mean", "variance", "deviation")
-_ROWS_OF_POSITIONS = (
-    "scores",
-    "scale",
-    "mask",
-    "shift",
-    "erase",
-    "softmax",
-    "hardmax",
-)  # operations whose rows run over positions, not dimensions
 
 
 @dataclass(frozen=True)
@@ -37,17 +28,14 @@ class Line:
 
     @property
     def brackets(self) -> tuple[str, str]:
-        if self.columns or self.step.op in _SCALARS:
+        counted = self.step.axes[-1] if self.step.axes else None
+        if self.columns or counted is NOTHING:
             return "", ""
-        return ("[", "]") if self.step.op in _ROWS_OF_POSITIONS else ("(", ")")
+        return ("[", "]") if counted is POSITION else ("(", ")")
 
     @property
     def name(self) -> str:
         return self.step.name if self.head is None else f"{self.step.name}[{self.head}]"
-
-    @property
-    def has_named(self) -> bool:
-        return any(cell.status == "named" for cell in self.cells)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -105,7 +93,7 @@ def sections(trace: Trace, digits: int = 12) -> Iterator[Section]:
 
 def _lines(step: Step, position: int, trace: Trace, digits: int) -> Iterator[Line]:
     rows = step.at(position)
-    columns = trace.model.config.vocabulary if step.name in ("logits", "probs") else ()
+    columns = trace.model.config.vocabulary if step.axes[-1] is TOKEN else ()
     for head, row in enumerate(rows):
         which = head if len(rows) > 1 else None
         if len(row) > _WIDEST:

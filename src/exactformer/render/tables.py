@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from exactformer.circuits.matrices import Table
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
+from exactformer.model.axes import POSITION, TOKEN
 from exactformer.numbers import Exact, Named
 from exactformer.numbers.enclosure import fixed_decimals
 from exactformer.render.values import show
 from exactformer.trace import Trace
-
-_TOKEN_COLUMNS = ("scores", "scale", "mask", "shift", "erase", "softmax", "hardmax")
 
 
 def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
@@ -41,9 +40,9 @@ def step(trace: Trace, name: str, decimals: int | None, digits: int = 12) -> str
 
 def _columns(trace: Trace, name: str, head: int, width: int) -> Sequence[str]:
     found = trace[name]
-    if name in ("logits", "probs"):
+    if found.axes[-1] is TOKEN:
         return trace.model.config.vocabulary
-    if found.op in _TOKEN_COLUMNS:
+    if found.axes[-1] is POSITION:
         return trace.tokens
     labels = found.labels[head] if found.labels else ()
     return [*labels, *("" if labels else str(n) for n in range(len(labels), width))]

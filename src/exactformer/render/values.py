@@ -7,7 +7,7 @@ from typing import Any
 
 from flint import arb
 
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Named, Number, Undecided, Undefined
 from exactformer.numbers.enclosure import ball_bounds, ball_digits
 from exactformer.numbers.nearness import nearly

@@ -14,13 +14,15 @@ from fractions import Fraction
 import numpy as np
 
 from exactformer.model import Config, Model, forward
-from exactformer.model.backward import Part, backward
+from exactformer.model.arithmetics.counting import KINDS, Counted, CountingArithmetic
+from exactformer.model.arithmetics.exact import MASKED, hidden
+from exactformer.model.backward import backward
 from exactformer.model.cache import Cache
-from exactformer.model.counting import KINDS, Counted, CountingArithmetic
-from exactformer.model.exact_arithmetic import MASKED, hidden
-from exactformer.model.weights import expected_shapes, rebuilt_weights
+from exactformer.model.operations.operation import Part
+from exactformer.model.operations.others import GIVEN
+from exactformer.model.step import Step
+from exactformer.model.weights import declared, rebuilt_weights
 from exactformer.trace.schedules import online_row
-from exactformer.trace.trace import Step
 
 Counts = dict[str, Counter[str]]  # by stage
 _SAMPLES, _CHECKS = (1, 2, 3), (4, 5)
@@ -101,17 +103,17 @@ def resized(config: Config, head_dim: int | None) -> Config:
 def _blank(config: Config, model: Model, length: int) -> Model:
     """A model of the same wiring with room for `length` positions: only its shapes are looked at."""
     roomy = replace(config, length=length if config.positions == "table" else None)
-    shapes = expected_shapes(roomy)
-    values = {name: np.broadcast_to(_WEIGHT, shapes[name]) for name, _ in model.weights.named()}
+    weights = declared(roomy)
+    values = {name: np.broadcast_to(_WEIGHT, weights[name].shape) for name, _ in model.weights.named()}
     return Model(roomy, rebuilt_weights(model.weights, values))
 
 
 def _forward(model: Model, length: int, cache: Cache | None = None) -> Counts:
     ops, counts = CountingArithmetic(), Counts()
 
-    def note(name: str, op: str, value: object, *reads: str, remarks: object = ()) -> object:
-        _take(ops, counts, name)
-        return value
+    def note(step: Step) -> object:
+        _take(ops, counts, step.name)
+        return step.values
 
     forward(model, [0] * length, ops, note, cache)
     return counts
@@ -120,9 +122,9 @@ def _forward(model: Model, length: int, cache: Cache | None = None) -> Counts:
 def _backward(model: Model, length: int) -> Counts:
     ops, counts, steps = CountingArithmetic(), Counts(), list[Step]()
 
-    def note(name: str, op: str, value: object, *reads: str, remarks: object = ()) -> object:
-        steps.append(Step(name, op, "", "", "", reads, value))
-        return value
+    def note(step: Step) -> object:
+        steps.append(step)
+        return step.values
 
     forward(model, [0] * length, ops, note)
     ops.tally.clear()
@@ -136,7 +138,7 @@ def _backward(model: Model, length: int) -> Counts:
         _take(ops, counts, back_from[0])
         back_from[0] = name
 
-    backward(model, [0] * length, steps, Part(last.name, "given", value, ()), ops, record)
+    backward(model, [0] * length, steps, Part(last.name, GIVEN, value, ()), ops, record)
     _take(ops, counts, back_from[0])
     return counts
 
@@ -154,7 +156,7 @@ def _tiled(config: Config, length: int, tile: int) -> Counts:
     tally: Counter[str] = Counter()
     scores = np.full((1, length, length), Counted(tally))
     v = np.full((length, 1), Counted(tally, config.head_dim))
-    for row in hidden(scores, config, MASKED)[0]:
+    for row in hidden(scores, config.sight, MASKED)[0]:
         online_row(row, v, tile, True, "", [])
     return {"softmax and mix": Counter({kind: n * config.heads * config.blocks for kind, n in tally.items()})}
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.arithmetics.exact import MASKED
+from exactformer.model.step import Step
 from exactformer.numbers import Exact, Named, Undecided, Undefined
 from exactformer.numbers.algebra import normal_form
 from exactformer.numbers.budget import WORKING_BITS, Budget
@@ -22,7 +23,6 @@ from exactformer.numbers.decide import compare
 from exactformer.numbers.enclosure import ball
 from exactformer.numbers.field import subtract
 from exactformer.numbers.ratios import Stuck
-from exactformer.trace.trace import Step
 
 # A proof from the steps before is short, but a row of attention has two unknowns for every key.
 _FROM_EARLIER_STEPS = Budget(work=4_000_000, generators=100)

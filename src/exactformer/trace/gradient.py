@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exactformer.model import ConfigError, Model, arithmetic
-from exactformer.model.backward import Part, backward
+from exactformer.arithmetics import adjoints
+from exactformer.model import Model
+from exactformer.model.backward import backward
+from exactformer.model.fields import ConfigError
 from exactformer.model.forward import InputError
+from exactformer.model.operations.operation import Part
+from exactformer.model.operations.others import GIVEN, OF_CROSS_ENTROPY, Summed
+from exactformer.model.step import Step
 from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, exact
-from exactformer.trace.formulas import describe_parts
-from exactformer.trace.trace import Step, Trace, run
+from exactformer.trace.trace import Trace, run
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ def gradient(
     progress: Callable[[str], None] = lambda step: None,
 ) -> Gradient:
     """Gradients of the mean cross-entropy of `targets`, or of whatever has the gradient `upstream` by the last step."""
-    ops = arithmetic(trace.arithmetic).for_gradients()
+    ops = adjoints(trace.arithmetic).for_gradients()
     model = trace.model
     steps = trace.computed
     loss: Any = None
@@ -50,7 +54,7 @@ def gradient(
     if model.config.unembedding == "none":
         if upstream is None or targets is not None:
             raise InputError("the model has no logits: give the gradient of its last step, not targets")
-        last = Part(steps[-1].name, "given", ops.load(upstream), ())
+        last = Part(steps[-1].name, GIVEN, ops.load(upstream), ())
         if last.value.shape != steps[-1].values.shape:
             given, wanted = (" × ".join(map(str, shape)) for shape in (last.value.shape, steps[-1].values.shape))
             raise InputError(f"the upstream gradient has the shape {given}, not {wanted}")
@@ -61,15 +65,14 @@ def gradient(
         if len(words) != len(trace.tokens):
             raise InputError(f"{len(words)} targets for {len(trace.tokens)} positions")
         loss, value = ops.cross_entropy(trace.logits, model.ids(words))
-        last = Part("logits", "cross_entropy", value, ("probs",))
+        last = Part("logits", OF_CROSS_ENTROPY, value, ("probs",))
     recorded: list[Step] = []
 
     def record(name: str, value: Any, parts: Sequence[Part]) -> None:
         progress(name)
-        description = describe_parts(parts, model.config)
         reads = tuple(dict.fromkeys(read for part in parts for read in part.reads))
         remarks = tuple(remark for part in parts for remark in part.remarks)
-        recorded.append(Step(name, "gradient", *description, reads, value, remarks))
+        recorded.append(Step(name, Summed.of(parts), reads, value, remarks))
 
     weights = backward(model, model.ids(trace.tokens), steps, last, ops, record)
     return Gradient(trace, words, loss, tuple(recorded), weights)
@@ -90,7 +93,7 @@ def descend(gradient: Gradient, rate: Exact) -> Descent:
     if gradient.loss is None:
         raise InputError("there is no loss to take a step against: the gradient of the last step was given")
     rate = exact(rate)
-    ops = arithmetic(trace.arithmetic)
+    ops = adjoints(trace.arithmetic)
     moved = {
         name: ops.subtract(ops.load(weight), ops.times(gradient.weights[name], ops.constant(rate)))
         for name, weight in trace.model.weights.named()

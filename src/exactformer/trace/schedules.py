@@ -6,19 +6,21 @@ whenever a tile raises the maximum to m′. kv-cache: one token at a time, with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from exactformer.model import arithmetic, forward
+from exactformer.arithmetics import arithmetic
+from exactformer.model import forward
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.cache import Cache
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.step import Step
 from exactformer.numbers import Undecided, Undefined
 from exactformer.numbers.congruence import Congruence
 from exactformer.numbers.field import ZERO
 from exactformer.trace.compare import Difference, differences
-from exactformer.trace.trace import Step, Trace
+from exactformer.trace.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def flash(trace: Trace, tile: int, rescale: bool = True) -> Schedule:
                 z[h, i] = online_row(scores[h, i], v, tile, rescale, name, lines, classes)
             except Undecided as undecided:  # which score is the largest
                 z[h, i] = Undefined(str(undecided), undecided=True)
-        found.append(Step(step.name, "flash", "online softmax", "o / l", "o/l", step.reads, z))
+        found.append(replace(step, values=z))
     read = [trace[name] for step in plain for name in (trace[step.reads[0]].reads[0], step.reads[1])]  # scores and values
     return Schedule("flash", trace, tuple(lines), tuple(differences(plain, found, read, classes)))
 
@@ -103,9 +105,9 @@ def kv_cache(trace: Trace) -> Schedule:
     model, ops, cache = trace.model, arithmetic(trace.arithmetic), Cache()
     parts: dict[str, list[Any]] = {}  # values of each step, a position at a time
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: Any = ()) -> Any:
-        parts.setdefault(name, []).append(value)
-        return value
+    def note(step: Step) -> Any:
+        parts.setdefault(step.name, []).append(step.values)
+        return step.values
 
     for token in model.ids(trace.tokens):
         forward(model, [token], ops, note, cache)
@@ -122,4 +124,4 @@ def _joined(plain: Step, parts: list[Any]) -> Step:
         width = row.shape[-1]
         target = values[:, i] if plain.by_head else values[i]
         target[..., :width] = row
-    return Step(plain.name, plain.op, plain.title, plain.formula, plain.latex, plain.reads, values)
+    return replace(plain, values=values)

@@ -3,51 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from exactformer.model import Choice, Model, arithmetic, forward
+from exactformer.arithmetics import arithmetic
+from exactformer.model import Choice, Model, Step, forward
+from exactformer.model.axes import POSITION, Axis
+from exactformer.model.operations.attention import ARGMAX, SOFTMAX
+from exactformer.model.operations.others import WEIGHT
+from exactformer.model.weights import declared
 from exactformer.numbers import Named
-from exactformer.trace.formulas import describe
-
-
-@dataclass(frozen=True)
-class Step:
-    """One named line of a pass: its operation, what it reads, what it yields."""
-
-    name: str
-    op: str
-    title: str
-    formula: str
-    latex: str
-    reads: tuple[str, ...]
-    values: Any  # numpy.ndarray: [T, …] or [heads, T, …]
-    remarks: tuple[tuple[int, str], ...] = ()  # position and text
-    labels: tuple[tuple[str, ...], ...] = ()  # what the columns stand for, for each head, where they have names
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.values[index]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(self.values, dtype=dtype)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.values.shape)
-
-    @property
-    def by_head(self) -> bool:
-        return bool(self.values.ndim == 3)
-
-    def at(self, position: int) -> list[Any]:
-        """The rows of one position: one, or one for each head."""
-        rows = self.values[:, position] if self.by_head else self.values[position : position + 1]
-        return list(rows)
-
-    def __repr__(self) -> str:
-        return f"{self.name} = {self.formula}\n{np.array2string(self.values, formatter={'all': str})}"
+from exactformer.showing import Shown
 
 
 @dataclass(frozen=True)
@@ -64,7 +33,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Shown):
     """A whole pass. `trace["blocks.0.attn.pattern"]` is a step, `trace.logits` an array, `trace.token(1)` a token."""
 
     model: Model
@@ -88,6 +57,17 @@ class Trace:
     @property
     def logits(self) -> Any:
         return self["logits"].values
+
+    @cached_property
+    def weights(self) -> tuple[Step, ...]:
+        """The weights, as steps that read nothing."""
+        known = declared(self.model.config)
+        return tuple(Step(name, WEIGHT, (), values, axes=known[name].axes) for name, values in self.model.weights.named())
+
+    def axes(self, name: str) -> tuple[Axis, ...]:
+        """What the axes of a step, of a weight or of their gradients count."""
+        bare = name.removeprefix("grad.")
+        return next((step.axes for step in (*self.steps, *self.weights) if step.name == bare), ())
 
     @property
     def computed(self) -> tuple[Step, ...]:
@@ -115,16 +95,6 @@ class Trace:
         """Was every token that the pass reached proved (or proved undefined)?"""
         return all(out.proved or self.stopped[out.position] is not None for out in self.output)
 
-    def _repr_html_(self) -> str:
-        from exactformer.render.html import fragment
-
-        return fragment(self)
-
-    def __str__(self) -> str:
-        from exactformer.render.text import render
-
-        return render(self)
-
 
 def run(
     model: Model,
@@ -142,23 +112,26 @@ def run(
     ids = model.ids(words)
     ops = arithmetic(arithmetic_name)
     steps: list[Step] = []
+    axes = {"tokens": (POSITION,)} | {name: weight.axes for name, weight in declared(model.config).items()}
 
-    def note(name: str, op: str, value: Any, *reads: str, remarks: tuple[tuple[int, str], ...] = ()) -> Any:
-        progress(name)
-        steps.append(Step(name, op, *describe(op, reads, model.config), reads, ops.shown(value), remarks))
-        return value
+    def note(step: Step) -> Any:
+        progress(step.name)
+        values = ops.shown(step.values)
+        axes[step.name] = step.operation.axes(values.ndim, [axes[read] for read in step.reads])
+        steps.append(replace(step, values=values, axes=axes[step.name]))
+        return step.values
 
     result = forward(model, ids, ops, note)
     has_logits = model.config.unembedding != "none"
     if has_logits and not stop_at_named:  # the book's rule follows the logits to the token; probabilities would stop every position
-        note("probs", "softmax", ops.softmax(result), "logits")
+        note(Step("probs", SOFTMAX, ("logits",), ops.softmax(result), stage="softmax"))
     choices = ops.choose(result) if has_logits else []
     stopped: list[str | None] = [None] * len(words)
     if stop_at_named:
         stopped = [_first_named(steps, position) for position in range(len(words))]
     output = tuple(_output(position, choice, model.config.vocabulary, stopped[position]) for position, choice in enumerate(choices))
     if has_logits:
-        note("token", "argmax", np.array([[out.token] for out in output], dtype=object), "logits")  # [T, 1]
+        note(Step("token", ARGMAX, ("logits",), np.array([[out.token] for out in output], dtype=object), stage="argmax"))  # [T, 1]
     return Trace(model, title, arithmetic_name, words, tuple(steps), output, tuple(stopped))
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from flint import arb
 
 from exactformer.model import Model
+from exactformer.model.arithmetics.exact import MASKED
+from exactformer.model.axes import TOKEN
 from exactformer.model.breaking import MISTAKES, broken
-from exactformer.model.config import ConfigError
-from exactformer.model.exact_arithmetic import MASKED
+from exactformer.model.fields import ConfigError
 from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, Named, Undecided, Undefined
 from exactformer.numbers.definitions import Symbols
@@ -22,7 +23,6 @@ from exactformer.render import json as as_json
 from exactformer.render.layout import summary, verdict
 from exactformer.render.values import show
 from exactformer.trace import Gradient, Step, Trace
-from exactformer.web.axes import TOKEN, axes, directions
 from exactformer.web.links import Link, gradient_links, links
 
 DIGITS = 12  # of the numbers in tables; an opened number has as many as asked for
@@ -35,8 +35,7 @@ _TOLD = ("undefined", "named", "recovered")  # of a row with several kinds of nu
 def outline(trace: Trace) -> dict[str, Any]:
     """A pass: its steps, and its weights as steps that read nothing."""
     config = trace.model.config
-    weights = [weight_step(name, values) for name, values in trace.model.weights.named()]
-    shapes = {step.name: np.zeros(step.values.shape) for step in weights}
+    shapes = {step.name: np.zeros(step.values.shape) for step in trace.weights}
     blank = Model(config, rebuilt_weights(trace.model.weights, shapes))  # which mistakes apply is asked of shapes alone
     return {
         "title": trace.title,
@@ -46,7 +45,7 @@ def outline(trace: Trace) -> dict[str, Any]:
         "ids": trace.model.ids(trace.tokens),
         "model": _model(trace),
         "steps": [_step(step, trace, links(step)) for step in trace.steps],
-        "weights": [_step(step, trace, []) for step in weights],
+        "weights": [_step(step, trace, []) for step in trace.weights],
         "output": [
             {
                 "token": out.token,
@@ -67,11 +66,6 @@ def outline(trace: Trace) -> dict[str, Any]:
 
 def token_id(trace: Trace, token: str) -> int:
     return trace.model.ids((token,))[0]
-
-
-def weight_step(name: str, values: Any) -> Step:
-    """A weight as a step that reads nothing."""
-    return Step(name, "weight", "a weight", name, "", (), values)
 
 
 def gradient_outline(gradient: Gradient, digits: int = DIGITS) -> dict[str, Any]:
@@ -97,8 +91,8 @@ def words(trace: Trace, steps: Iterable[Step], rows: range, columns: range) -> d
     vocabulary = trace.model.config.vocabulary
     if len(vocabulary) <= _LARGEST_VOCABULARY:
         return {}
-    kinds = [axes(step.name, step.values.ndim)[-2:] for step in steps]
-    asked = {n for pair in kinds for kind, numbers in zip(pair, (rows, columns), strict=False) if kind == TOKEN for n in numbers}
+    kinds = [trace.axes(step.name)[-2:] for step in steps]
+    asked = {n for pair in kinds for kind, numbers in zip(pair, (rows, columns), strict=False) if kind is TOKEN for n in numbers}
     return {n: vocabulary[n] for n in asked if n < len(vocabulary)}
 
 
@@ -158,12 +152,27 @@ def _step(step: Step, trace: Trace, read: list[Link]) -> dict[str, Any]:
         "formula": step.formula,
         "reads": list(step.reads),
         "shape": list(step.values.shape),
-        "axes": list(axes(step.name, step.values.ndim)),
-        "labels": directions(step, trace),
+        "axes": [axis.word for axis in trace.axes(step.name)],
+        "labels": _directions(step, trace),
+        "stage": step.stage,
+        "sign": step.operation.sign,
+        "equation": step.operation.equation,
+        "entry": step.operation.entry,
+        "known": step.operation.known,
+        "heat": step.operation.weights,
+        "multilinear": step.operation.multilinear,
         "links": [list(link) for link in read],
         "remarks": [list(remark) for remark in step.remarks],
         "kinds": [] if step.op == "weight" else [_row_kind(step, position) for position in range(_positions(step))],
     }
+
+
+def _directions(step: Step, trace: Trace) -> list[list[str]]:
+    """Names of the columns where they have some, for each head: the directions of a circuit's stream."""
+    named = step.labels
+    if not named and step.name.startswith("grad."):
+        named = next((each.labels for each in trace.steps if each.gradient == step.name), ())
+    return [list(names) for names in named]
 
 
 def _positions(step: Step) -> int:

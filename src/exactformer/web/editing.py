@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from exactformer.model import Config, ConfigError, Model, Weights
+from exactformer.model.arithmetics.roles import Activation
 from exactformer.model.changing import with_norm, with_weights
-from exactformer.model.config import Activation, Mask, Norm
+from exactformer.model.layers.norm import Norm
+from exactformer.model.sight import Mask
 from exactformer.numbers import Exact, exact
 from exactformer.worksheets import Worksheet
 

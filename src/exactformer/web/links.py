@@ -1,11 +1,8 @@
 """Where a number came from, derived from the operation of its step and from what it reads.
 
-Each operation has a signature in the manner of einsum: a letter for every axis of what it yields, and of each thing it reads.
-`linear` is "ij" from "ik", "kj", "j": entry (i, j) of a product reads row i of the first, column j of the second, entry j of the
-bias. Read from right to left, the same letters say what a number feeds; and they say it of gradients too: what step S hands back to
-what it reads comes from the gradient of S, from S itself, and from the other things that S reads, with the letters that S has.
-
-A digit stands for that very index; `t` is the row of the vocabulary that the token of position `i` has.
+The letters of an operation (model/operations) say what an entry reads: for `linear`, "ij" from "ik", "kj", "j". Read from right to
+left, the same letters say what a number feeds; and they say it of gradients too: what step S hands back to what it reads comes from
+the gradient of S, from S itself, and from the other things that S reads, with the letters that S has.
 """
 
 from __future__ import annotations
@@ -14,28 +11,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from exactformer.trace import Step
-
-_SIGNATURES: dict[str, tuple[str, ...]] = {
-    "lookup": ("ij", "i", "tj"),
-    "table": ("ij", "ij"),
-    "sinusoidal": ("ij",),
-    "add": ("ij", "ij", "ij"),
-    "linear": ("ij", "ik", "kj", "j"),
-    "unembed": ("ij", "ik", "jk", "j"),
-    "project": ("hij", "ik", "hkj", "hj"),
-    "merge": ("ij", "hik", "hkj", "j"),
-    "scores": ("hij", "hik", "hjk"),
-    "shift": ("hij", "hik"),
-    "hardmax": ("hij", "hik"),
-    "mix": ("hij", "hik", "hkj"),
-    "mean": ("ij", "ik"),
-    "center": ("ij", "ij", "i0"),
-    "variance": ("ij", "ik"),
-    "normalise": ("ij", "ij", "i0", "j", "j"),
-    "argmax": ("ij", "ik"),
-}
-_BY_RANK = {"softmax": {2: ("ij", "ik"), 3: ("hij", "hik")}}
-_ENTRYWISE = {0: "", 1: "j", 2: "ij", 3: "hij"}
 
 
 class Link(NamedTuple):
@@ -56,9 +31,7 @@ def signature(step: Step) -> tuple[str, ...]:
     >>> signature(load("capstone").trace()["blocks.0.attn.scores"])
     ('hij', 'hik', 'hjk')
     """
-    rank = step.values.ndim
-    known = _SIGNATURES.get(step.op) or _BY_RANK.get(step.op, {}).get(rank)
-    return known if known is not None else (_ENTRYWISE[rank],) * (1 + len(step.reads))
+    return step.operation.signature(step.values.ndim, len(step.reads))
 
 
 def links(step: Step) -> list[Link]:

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.model.axes import TOKEN
 from exactformer.numbers import Named
 from exactformer.numbers.definitions import Symbols
 from exactformer.trace import Step, Trace
 from exactformer.web import document
-from exactformer.web.axes import TOKEN, axes
 
 STYLES = ("base.css", "pass.css", "pages.css")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
@@ -34,11 +34,11 @@ _BLOCK = (16, 32)  # rows and columns that are fetched at once (book.js)
 _SHOWN = 48  # columns that a table shows at once (table.js)
 
 
-def page(trace: Trace, digits: int = 12) -> str:
+def render(trace: Trace, digits: int = 12) -> str:
     """The whole page for one pass.
 
     >>> from exactformer import load
-    >>> text = page(load("capstone").trace())
+    >>> text = render(load("capstone").trace())
     >>> text.startswith("<!doctype html>"), "http-equiv" in text, "src=" in text
     (True, True, False)
     """
@@ -70,7 +70,7 @@ def page(trace: Trace, digits: int = 12) -> str:
 
 def held(trace: Trace, digits: int) -> dict[str, Any]:
     """What the file holds: the pass with its numbers, and its named numbers opened."""
-    steps = [*trace.steps, *(document.weight_step(*named) for named in trace.model.weights.named())]
+    steps = [*trace.steps, *trace.weights]
     values = {step.name: document.values(step, digits) for step in steps if step.values.size <= _MOST_VALUES}
     numbers, opened = _opened([step for step in trace.steps if step.name in values], digits)
     blocks, words = _blocks(trace, [step for step in steps if step.name not in values])
@@ -87,10 +87,10 @@ def _blocks(trace: Trace, steps: list[Step]) -> tuple[dict[str, Any], dict[int, 
     count = 0
     for step in steps:
         high, wide = (-(-size // part) for size, part in zip(step.values.shape[-2:], _BLOCK, strict=True))
-        kinds = axes(step.name, step.values.ndim)
-        rows = sorted({i // _BLOCK[0] for i in ids}) if kinds[0] == TOKEN else range(high)
+        kinds = trace.axes(step.name)
+        rows = sorted({i // _BLOCK[0] for i in ids}) if kinds[0] is TOKEN else range(high)
         last = step.values.shape[-1]
-        columns = sorted({c for w in winners for c in _around(w, last)}) if kinds[-1] == TOKEN else range(wide)
+        columns = sorted({c for w in winners for c in _around(w, last)}) if kinds[-1] is TOKEN else range(wide)
         for r, c in product(rows, columns):
             across, down = (range(n * part, (n + 1) * part) for n, part in zip((r, c), _BLOCK, strict=True))
             shown = document.window(step, slice(across.start, across.stop), slice(down.start, down.stop))

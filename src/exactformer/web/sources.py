@@ -10,7 +10,6 @@ from typing import Any
 from exactformer.model.breaking import broken
 from exactformer.numbers import array
 from exactformer.trace import Gradient, Step, Trace, gradient
-from exactformer.web.document import weight_step
 from exactformer.web.editing import edited
 from exactformer.worksheets import Worksheet, example_text, loads
 
@@ -93,9 +92,9 @@ def step_of(source: Source, name: str) -> Step:
         found: Any = gradient_of(source)
     else:
         found = trace_of(source)
-        weights = dict(found.model.weights.named())
+        weights: dict[str, Step] = {step.name: step for step in found.weights}
         if name in weights:
-            return weight_step(name, weights[name])
+            return weights[name]
     try:
         step: Step = found[name]
     except KeyError:

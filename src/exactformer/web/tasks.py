@@ -63,9 +63,8 @@ def _card(name: str) -> dict[str, Any]:
 def passed(source: Source) -> dict[str, Any]:
     worksheet, trace = worksheet_of(source), trace_of(source)
     result = document.outline(trace) | {"about": worksheet.about, "circuit": worksheet.circuit is not None}
-    weights = [document.weight_step(*named) for named in trace.model.weights.named()]
-    if sum(step.values.size for step in (*trace.steps, *weights)) <= _SMALL:
-        result["values"] = {step.name: document.values(step) for step in (*trace.steps, *weights)}
+    if sum(step.values.size for step in (*trace.steps, *trace.weights)) <= _SMALL:
+        result["values"] = {step.name: document.values(step) for step in (*trace.steps, *trace.weights)}
     return result
 
 

@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 from exactformer.circuits import Circuit, CircuitError, Head
 from exactformer.messages import whole_number
-from exactformer.model.config import ConfigError, Mask
-from exactformer.model.weights import expected_shapes
+from exactformer.model.fields import ConfigError
+from exactformer.model.sight import Mask
+from exactformer.model.weights import declared
 from exactformer.numbers import array
 from exactformer.proofs.rules import Lookup
 from exactformer.worksheets.reader import Table, WorksheetError, describe
@@ -42,7 +43,7 @@ def read_circuit(worksheet: Table) -> Circuit:
             confidence=predict.number("strength"),
             mask=fields.choice("mask", get_args(Mask)),  # type: ignore[arg-type]
         )
-        entries = sum(map(prod, expected_shapes(circuit.config).values()))
+        entries = sum(map(prod, (weight.shape for weight in declared(circuit.config).values())))
         if entries > _MOST_ENTRIES:
             raise CircuitError(f"its weights would have {entries:,} entries; a circuit may have {_MOST_ENTRIES:,}")
         circuit.build()

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import MISSING
+from dataclasses import fields as declared_fields
 from hashlib import shake_256
 from math import prod
-from typing import Any, get_args
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from flint import fmpq
 
-from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigError, MlpWeights, Model, NormWeights, Weights
-from exactformer.model.config import Activation, Mask, Norm, Positions, Unembedding
-from exactformer.model.weights import expected_shapes
+from exactformer.model import BlockWeights, Config, ConfigError, Model, Weights
+from exactformer.model.weights import declared
 from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
-from exactformer.numbers.field import ONE
 from exactformer.tokenizers import Tokenizer
 from exactformer.worksheets.reader import Decimal, Table, WorksheetError, describe
 
@@ -39,121 +40,93 @@ def read_model(worksheet: Table, tokenizer: Tokenizer | None = None) -> Model:
         choices = _choices(fields, table)
         fields.finish(activation="an mlp")
         config = Config(vocabulary=tuple(vocabulary), **choices)
-        model = Model(config, _weights(weights, config, table))
+        model = Model(config, _weights(weights, config))
     except ConfigError as error:
         place = "model" if hasattr(Config, error.field) or error.field in Config.__dataclass_fields__ else "weights"
         raise WorksheetError(f"{worksheet.file}: {place}.{error.field} {error.problem}") from None
-    weights.finish(W_U='unembedding = "own"', b_U="an unembedding", W_pos='positions = "table"', ln_final="final_norm = true")
     return model
 
 
 def _choices(fields: Table, table: Any) -> dict[str, Any]:
-    mlp = fields.integer("mlp", 0)
-    return {
-        "dim": fields.integer("dim"),
-        "blocks": fields.integer("blocks"),
-        "heads": fields.integer("heads", 1),
-        "head_dim": _head_dim(fields),
-        "norm": fields.choice("norm", get_args(Norm)),
-        "final_norm": fields.flag("final_norm", False),
-        "epsilon": None if fields.take("epsilon", None) is None else fields.number("epsilon"),
-        "mask": fields.choice("mask", get_args(Mask)),
-        "scale": _scale(fields),
-        "positions": fields.choice("positions", get_args(Positions)),
-        "length": len(table) if isinstance(table, list) else None,
-        "mlp": mlp,
-        "activation": fields.choice("activation", get_args(Activation)) if mlp else None,
-        "unembedding": fields.choice("unembedding", get_args(Unembedding)),
-        "residual": fields.flag("residual", True),
-    }
+    """The fields of a configuration, each read as its type says."""
+    found: dict[str, Any] = {"length": len(table) if isinstance(table, list) else None}
+    kinds = get_type_hints(Config)
+    for field in sorted(declared_fields(Config), key=lambda field: field.metadata.get("needs", "")):  # what others need comes first
+        settings = {"worksheet": "must" if field.default is MISSING else "may", "needs": ""} | dict(field.metadata)
+        if field.name == "vocabulary" or settings["worksheet"] == "cannot":
+            continue
+        if settings["needs"] and not found.get(settings["needs"]):
+            continue
+        if field.name in fields.raw or settings["worksheet"] == "must":
+            found[field.name] = _setting(fields, field.name, kinds[field.name])
+        fields.take(field.name, None)
+    return found
 
 
-def _head_dim(fields: Table) -> int:
-    """0 stands for dim / heads, which is what a model has that does not say."""
-    value = fields.integer("head_dim", 0)
-    if "head_dim" in fields.raw and value < 1:
-        raise fields.error("head_dim", f"is {value}, not a whole number of at least 1")
-    return value
+def _setting(fields: Table, name: str, kind: Any) -> Any:
+    """A value of the type that the configuration wants: a whole number, a flag, one of some words, or an exact number."""
+    if kind is int:
+        value = fields.integer(name)
+        if name == "head_dim" and value < 1:  # 0 stands for dim / heads in a configuration, and for nothing in a worksheet
+            raise fields.error(name, f"is {value}, not a whole number of at least 1")
+        return value
+    if kind is bool:
+        return fields.flag(name, False)
+    kinds = get_args(kind) if get_origin(kind) is UnionType or get_origin(kind) is Union else (kind,)
+    words = tuple(word for each in kinds if get_origin(each) is Literal for word in get_args(each))
+    if Exact not in kinds:
+        return fields.choice(name, words)
+    value = fields.take(name)
+    if isinstance(value, str) and not isinstance(value, Decimal) and value in words:
+        return value
+    if words and isinstance(value, str) and not isinstance(value, Decimal) and value[:1] not in "+-.0123456789":
+        raise fields.error(name, f"is {describe(value)}, not one of {', '.join(words)}, or a number")
+    return fields.exact(value, name)
 
 
-def _scale(fields: Table) -> Any:
-    value = fields.take("scale")
-    if (
-        isinstance(value, str)
-        and not isinstance(value, Decimal)
-        and value[:1] not in "+-.0123456789"
-        and value not in ("none", "sqrt")
-    ):
-        raise fields.error("scale", f"is {describe(value)}, not one of none, sqrt, or a number")
-    return value if value in ("none", "sqrt") else fields.exact(value, "scale")
-
-
-def _weights(fields: Table, config: Config, table: Any) -> Weights:
-    dim, vocabulary = config.dim, len(config.vocabulary)
+def _weights(fields: Table, config: Config) -> Weights:
     blocks = fields.tables("blocks")
     if len(blocks) != config.blocks:
         raise fields.error("blocks", f"has {len(blocks)} entries, but model.blocks is {config.blocks}")
-    for name, shape in expected_shapes(config).items():
-        if prod(shape) > _MOST_ENTRIES:
-            raise ConfigError(name, f"would have {prod(shape):,} entries; in a worksheet a weight may have {_MOST_ENTRIES:,}")
-    return Weights(
-        W_E=_array(fields, "W_E", (vocabulary, dim)),
-        W_pos=None if config.positions != "table" else _array(fields, "W_pos", (len(table), dim)),
-        blocks=tuple(_block(block, config) for block in blocks),
-        ln_final=_norm(fields, "ln_final", dim) if config.final_norm else None,
-        W_U=_array(fields, "W_U", (dim, vocabulary)) if config.unembedding == "own" else None,
-        b_U=None if config.unembedding == "none" else _optional(fields, "b_U", (vocabulary,)),
-    )
+    for name, weight in declared(config).items():
+        if prod(weight.shape) > _MOST_ENTRIES:
+            raise ConfigError(
+                name, f"would have {prod(weight.shape):,} entries; in a worksheet a weight may have {_MOST_ENTRIES:,}"
+            )
+    result: Weights = _group(fields, Weights, config)
+    return result
 
 
-def _block(fields: Table, config: Config) -> BlockWeights:
-    dim, heads, head_dim = config.dim, config.heads, config.head_dim
-    attn = fields.table("attn")
-    matrices = {f"W_{letter}": _array(attn, f"W_{letter}", (heads, dim, head_dim)) for letter in "QKV"}
-    biases = {f"b_{letter}": _optional(attn, f"b_{letter}", (heads, head_dim)) for letter in "QKV"}
-    out = _array(attn, "W_O", (heads, head_dim, dim)) if "W_O" in attn.raw else _side_by_side(attn, config)
-    attention = AttentionWeights(**matrices, **biases, W_O=out, b_O=_optional(attn, "b_O", (dim,)))
-    attn.finish()
-    mlp = None
-    if config.mlp:
-        inside = fields.table("mlp")
-        mlp = MlpWeights(
-            W_in=_array(inside, "W_in", (dim, config.mlp)),
-            W_out=_array(inside, "W_out", (config.mlp, dim)),
-            b_in=_optional(inside, "b_in", (config.mlp,)),
-            b_out=_optional(inside, "b_out", (dim,)),
-        )
-        inside.finish()
-    normed = config.norm != "none"
-    ln1 = _norm(fields, "ln1", dim) if normed else None
-    ln2 = _norm(fields, "ln2", dim) if normed and config.mlp else None
-    fields.finish(mlp="a width: model.mlp", ln1='norm = "pre" or "post"', ln2='norm = "pre" or "post", and an MLP')
-    return BlockWeights(attn=attention, mlp=mlp, ln1=ln1, ln2=ln2)
+def _group(fields: Table, kind: type, config: Config) -> Any:
+    """The weights of a layer, as it declares them; what has no place in the model is refused with what it goes with."""
+    made: dict[str, Any] = {}
+    elsewhere: dict[str, str] = {}
+    for field in declared_fields(kind):
+        if field.name == "blocks":
+            made["blocks"] = tuple(_group(block, BlockWeights, config) for block in fields.tables("blocks"))
+        elif not field.metadata["when"](config):
+            elsewhere[field.name] = field.metadata["goes_with"]
+        elif "kind" in field.metadata:
+            inside = fields.table(field.name, required=not _may_be_silent(field.metadata["kind"]))
+            made[field.name] = _group(inside, field.metadata["kind"], config)
+        else:
+            made[field.name] = _weight(fields, field.name, field.metadata, config)
+    fields.finish(**elsewhere)
+    return kind(**made)
 
 
-def _side_by_side(attn: Table, config: Config) -> Array:
-    """Without W_O, the heads' results stand side by side in the residual stream."""
-    attn.take("W_O", None)
-    if config.heads * config.head_dim != config.dim:
-        raise attn.error("W_O", f"is missing: {config.heads} heads of {config.head_dim} do not fill {config.dim} dimensions")
-    return _identity(config.dim, ONE).reshape(config.heads, config.head_dim, config.dim)
+def _may_be_silent(kind: type) -> bool:
+    return all(field.metadata["optional"] or field.metadata["usual"] is not None for field in declared_fields(kind))
 
 
-def _norm(fields: Table, name: str, dim: int) -> NormWeights:
-    """γ is 1 and β is 0 where they are not given."""
-    norm = fields.table(name, required=False)
-    w, b = _optional(norm, "w", (dim,)), _optional(norm, "b", (dim,))
-    norm.finish()
-    ones = zeros(dim)
-    ones.fill(ONE)
-    return NormWeights(w=ones if w is None else w, b=zeros(dim) if b is None else b)
-
-
-def _optional(fields: Table, name: str, shape: tuple[int, ...]) -> Array | None:
-    if name not in fields.raw:
-        fields.take(name, None)
-        return None
-    return _array(fields, name, shape)
+def _weight(fields: Table, name: str, metadata: Any, config: Config) -> Array | None:
+    if name in fields.raw or not (metadata["optional"] or metadata["usual"]):
+        return _array(fields, name, tuple(axis.size(config) for axis in metadata["axes"]))
+    fields.take(name, None)
+    try:
+        return metadata["usual"](config) if metadata["usual"] else None
+    except ConfigError as error:
+        raise fields.error(error.field, error.problem) from None
 
 
 def _array(fields: Table, name: str, shape: tuple[int, ...]) -> Array:

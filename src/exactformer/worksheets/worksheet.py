@@ -16,7 +16,7 @@ from exactformer.circuits import Circuit
 from exactformer.circuits.story import told
 from exactformer.messages import short
 from exactformer.model import InputError, Model
-from exactformer.model.config import Mask
+from exactformer.model.sight import Mask
 from exactformer.proofs.rules import Lookup
 from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2, load_tokenizer
 from exactformer.tokenizers.settings import check_special, read_settings

@@ -5,80 +5,70 @@ const MOST = 16; // terms that are written out
 /** `parts` are the slices that the entry reads, each { name, entries: [{ index, value }] }. */
 export function spelled(book, step, index, parts, result) {
   const values = parts.map((part) => part.entries.map(({ value }) => value));
-  const write = WAYS[step.op] ?? (step.op === "gradient" ? gradientWay(book, step, parts) : null);
-  if (!write || values.some((list) => list.some((value) => value === undefined))) return null;
-  const text = write(values, { book, step, index });
+  if (values.some((list) => list.some((value) => value === undefined))) return null;
+  const text = step.op === "gradient" ? gradient(book, parts) : step.entry ? filled(book, step, index, values) : null;
   if (text === null) return null;
   const known = result.status === "undefined" || result.status === "token" ? null : plain(result);
   const near = [result, ...values.flat()].some((value) => value.text?.startsWith("≈"));
   return { ...text, result: known, relation: near ? "≈" : "=" };
 }
 
-const first = ([[value]]) => ({ text: term(value) });
-const dot = ([x, w, b]) =>
-  sum(
-    x.map((value, k) => [value, w[k]]),
-    b?.[0],
-  );
-
-const WAYS = {
-  same: first,
-  identity: first,
-  table: first,
-  lookup: ([, row]) => ({ text: term(row[0]) }),
-  add: ([[x], [y]]) => ({ text: `${term(x)} + ${term(y)}` }),
-  linear: dot,
-  unembed: dot,
-  project: dot,
-  merge: dot,
-  scores: dot,
-  mix: dot,
-  scale: ([[x]], { book }) => ({ text: `${factor(x)} · ${bracketed(book.model.scale)}` }),
-  mask: ([[x]], { index }) => ({ text: term(x), note: `row ${index.at(-2)}, column ${index.at(-1)}` }),
-  erase: first,
-  shift: ([row]) => ({ text: `${"x"} - max(${row.filter(visible).map(term).join(", ")})` }),
-  softmax: ([row], { index }) => softmax(row, index.at(-1)),
-  hardmax: ([row]) => ({ text: "", note: `the largest of ${row.filter(visible).map(plain).join(", ")}` }),
-  mean: ([row]) => fraction(sum(row.map((value) => [value])), row.length),
-  variance: ([row]) => fraction({ text: limited(row.map((value) => `${factor(value)}^2`)).text }, row.length),
-  center: ([[x], [mean]]) => ({ text: `${term(x)} - ${factor(mean)}` }),
-  deviation: ([[variance]], { book }) => ({
-    text: book.model.epsilon === "0" ? `√(${plain(variance)})` : `√(${plain(variance)} + ${book.model.epsilon})`,
-  }),
-  normalise: ([[x], [s], [w], [b]]) => ({ text: `${factor(w)} · (${plain(x)})/(${plain(s)}) + ${term(b)}` }),
-  relu: ([[x]]) => ({ text: `max(0, ${plain(x)})` }),
-  gelu: ([[x]]) => ({ text: `${factor(x)}/2 · (1 + erf(${plain(x)}/√2))` }),
-  gelu_tanh: ([[x]]) => ({ text: `${factor(x)}/2 · (1 + tanh(√(2/π) · (${plain(x)} + 0.044715 · ${factor(x)}^3)))` }),
-  argmax: ([row], { book }) => ({
-    text: "",
-    note: `the largest of ${row
+// What stands in the braces of a template, for the slices that are read: {0} is a number, {0*} a factor, {0=} plain, {0@} the one
+// of a row at this very place; {0,} a list and {0:} one with tokens; {+0}, {+0²} and {+exp 0} are sums, {0·1} a sum of products.
+const BRACES = {
+  "": (row) => ({ text: term(row[0]) }),
+  "*": (row) => ({ text: factor(row[0]) }),
+  "=": (row) => ({ text: plain(row[0]) }),
+  "@": (row, { index }) => ({ text: plain(row[index.at(-1)]) }),
+  ",": (row) => ({ text: row.filter(visible).map(plain).join(", ") }),
+  ":": (row, { book }) => ({
+    text: row
       .slice(0, MOST)
       .map((value, n) => `${book.model.vocabulary?.[n] ?? n}: ${plain(value)}`)
-      .join(", ")}`,
+      .join(", "),
   }),
+  "+": (row) => sum(row.map((value) => [value])),
+  "+²": (row) => limited(row.map((value) => `${factor(value)}^2`)),
+  "+exp": (row) => limited(row.filter(visible).map((value) => `exp(${plain(value)})`)),
+  "·": ([x, w, b]) =>
+    sum(
+      x.map((value, k) => [value, w[k]]),
+      b?.[0],
+    ),
 };
 
-/** Gradients of sums and products: what each reader hands back, added up. */
-function gradientWay(book, step, parts) {
-  const readers = [...new Set(parts.map((part) => part.via))];
-  const products = ["linear", "unembed", "project", "merge", "scores", "mix", "add", "same", "identity", "mask"];
-  if (!readers.length || !readers.every((via) => products.includes(book.step(via)?.op))) return null;
-  return () => {
-    const pairs = readers.flatMap((via) => {
-      const own = parts.filter((part) => part.via === via);
-      const back = own.find((part) => part.name === `grad.${via}`);
-      const other = own.find((part) => part !== back && !part.name.startsWith("grad."));
-      if (!back || (other && other.entries.length !== back.entries.length)) return [null];
-      return back.entries.map(({ value }, k) => (other ? [value, other.entries[k].value] : [value]));
-    });
-    return pairs.includes(null) ? null : sum(pairs);
+/** The template of an operation, such as `{0*} · {factor*}`, with numbers put in; a note may follow it after a bar. */
+function filled(book, step, index, values) {
+  const at = { book, index };
+  if (step.entry.includes("@") && !visible(values[0][index.at(-1)])) return { text: "0", note: "what is masked has no weight" };
+  const notes = [];
+  const place = (_, inside) => {
+    if (inside === "0·1") return put(BRACES["·"](values));
+    const [, plus, n, way] = inside.match(/^(\+(?:exp )?)?(\d)(.?)$/) ?? [];
+    if (n !== undefined) return put(BRACES[`${plus?.trim() ?? ""}${way}`](values[n], at));
+    const known = { ...step.known, n: values[0]?.length, row: index.at(-2), column: index.at(-1) };
+    return inside.endsWith("*") ? bracketed(String(known[inside.slice(0, -1)])) : known[inside];
   };
+  const put = ({ text, note }) => {
+    if (note) notes.push(note);
+    return text;
+  };
+  const [text, note] = step.entry.replace(/\{([^}]*)\}/g, place).split(" | ");
+  return { text, note: note ?? notes.join("; ") };
 }
 
-function softmax(row, place) {
-  if (!visible(row[place])) return { text: "0", note: "what is masked has no weight" };
-  const powers = row.filter(visible).map((value) => `exp(${plain(value)})`);
-  return { text: `exp(${plain(row[place])})/(${limited(powers).text})` };
+/** Gradients of sums and products: what each reader hands back, added up. */
+function gradient(book, parts) {
+  const readers = [...new Set(parts.map((part) => part.via))];
+  if (!readers.length || !readers.every((via) => book.step(via)?.multilinear)) return null;
+  const pairs = readers.flatMap((via) => {
+    const own = parts.filter((part) => part.via === via);
+    const back = own.find((part) => part.name === `grad.${via}`);
+    const other = own.find((part) => part !== back && !part.name.startsWith("grad."));
+    if (!back || (other && other.entries.length !== back.entries.length)) return [null];
+    return back.entries.map(({ value }, k) => (other ? [value, other.entries[k].value] : [value]));
+  });
+  return pairs.includes(null) ? null : sum(pairs);
 }
 
 /** A sum of products, without the terms that are 0 where there are many. */
@@ -101,10 +91,6 @@ function limited(terms) {
   const shown = terms.slice(0, MOST);
   const left = terms.length - shown.length;
   return { text: shown.join(" + ") + (left ? " + …" : ""), left };
-}
-
-function fraction({ text, note }, below) {
-  return { text: `(${text})/${below}`, note };
 }
 
 const visible = (value) => value.status !== "masked";

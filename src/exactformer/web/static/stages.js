@@ -1,25 +1,18 @@
 // The pipeline: consecutive steps gathered into the stages that people name, from tokens to token.
 
-const NAMES = {
-  attn: "attention",
-  mlp: "MLP",
-  ln1: "layernorm",
-  ln2: "layernorm",
-  resid_mid: "+ residual",
-  resid_post: "+ residual",
-};
-
-/** [{ key, label, block, steps: [name, …] }], in the order of the pass. */
+/** [{ key, label, block, steps: [name, …], reads: [name, …] }], in the order of the pass. */
 export function stages(steps) {
   const found = [];
   let waiting = []; // steps that carry the stream on to the next stage
   for (const step of steps) {
-    const [key, label, block] = place(step);
+    const [key, block] = place(step);
     const last = found.at(-1);
     if (key === "next") waiting.push(step.name);
-    else if (key === "last" || last?.key === key) last.steps.push(step.name);
-    else {
-      found.push({ key, label, block, steps: [...waiting, step.name], op: step.op });
+    else if (key === "last" || last?.key === key) {
+      last.steps.push(step.name);
+      last.reads.push(...step.reads);
+    } else {
+      found.push({ key, label: step.stage, block, steps: [...waiting, step.name], reads: [...step.reads], op: step.op });
       waiting = [];
     }
   }
@@ -27,33 +20,18 @@ export function stages(steps) {
   return found;
 }
 
+/** Where a step belongs: to a stage of its layer, or, where it only carries the stream on, to the one beside it. */
 function place(step) {
-  const parts = step.name.split(".");
-  if (parts[0] !== "blocks") {
-    const labels = {
-      embed: "embed",
-      pos_embed: "+ position",
-      ln_final: "layernorm",
-      logits: "unembed",
-      probs: "softmax",
-      token: "argmax",
-    };
-    return [parts[0], labels[parts[0]] ?? parts[0], null];
-  }
-  const [, block, part] = parts;
-  if (part === "resid_pre") return step.op === "add" ? ["pos_embed", "+ position", null] : ["next"];
-  if (part.startsWith("resid") && step.op === "same")
-    return step.reads[0].endsWith(".out") ? [`${block}.${part}`, "replace", Number(block)] : ["last"];
-  return [`${block}.${part}`, NAMES[part] ?? part, Number(block)];
+  const [first, block, part] = step.name.split(".");
+  if (!step.stage) return [part === "resid_pre" ? "next" : "last"];
+  if (first !== "blocks") return [first, null];
+  return part === "resid_pre" ? ["pos_embed", null] : [`${block}.${part}`, Number(block)];
 }
 
-/** The stage that a step, a gradient or a weight belongs to. */
+/** The stage that a step, a gradient or a weight belongs to: a weight to the first that reads it. */
 export function stageOf(found, name) {
   const bare = name.replace(/^grad\./, "");
-  const direct = found.find((stage) => stage.steps.includes(bare));
-  if (direct) return direct;
-  const homes = { W_E: "embed", W_pos: "pos_embed", W_U: "logits", b_U: "logits" };
-  const parts = bare.split(".");
-  const key = parts[0] === "blocks" ? `${parts[1]}.${parts[2]}` : (homes[bare] ?? parts[0]);
-  return found.find((stage) => stage.key === key) ?? found[0];
+  return (
+    found.find((stage) => stage.steps.includes(bare)) ?? found.find((stage) => stage.reads.includes(bare)) ?? found[0]
+  );
 }

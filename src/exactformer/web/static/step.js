@@ -7,8 +7,6 @@ import { math } from "./math.js";
 import { Matrix } from "./table.js";
 import { differ } from "./values.js";
 
-const SIGNS = { add: "+", linear: "·", unembed: "·", project: "·", merge: "·", scores: "·", mix: "·", center: "−" };
-const HEATED = ["softmax", "hardmax", "erase"];
 const MOST_REMARKS = 8;
 
 /** options: { head, position, open(number), pick({ head }), base } */
@@ -55,7 +53,7 @@ export class StepView {
       head,
       row: options.position,
       label: `${step.name}, ${role === "writes" ? "computed in this step" : "read in this step"}`,
-      heat: HEATED.includes(step.op) && step.shape.at(-1) > 1,
+      heat: step.heat && step.shape.at(-1) > 1,
       caption: [
         h("span", { class: "caption-name" }, short(step.name)),
         " ",
@@ -86,12 +84,12 @@ export class StepView {
 
 /** A formula of sums and products is spelt out by its matrices; of others, they are what it is made from. */
 function relation(step) {
-  return SIGNS[step.op] || ["same", "identity", "lookup", "table"].includes(step.op) ? "=" : "←";
+  return step.equation ? "=" : "←";
 }
 
 function sign(step, n) {
-  const text = n === 1 ? SIGNS[step.op] : n === 2 && ["linear", "unembed", "project", "merge"].includes(step.op) ? "+" : null;
-  return h("span", { class: "sign", "aria-hidden": "true" }, text ?? ",");
+  const text = n === 1 ? step.sign : n === 2 && step.sign === "·" ? "+" : "";
+  return h("span", { class: "sign", "aria-hidden": "true" }, text || ",");
 }
 
 function where(step) {

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.model.arithmetic import Arithmetic, Choice
-from exactformer.model.config import Activation, Config
-from exactformer.model.exact_arithmetic import hidden
+from exactformer.model.arithmetics.exact import hidden
+from exactformer.model.arithmetics.roles import Activation, Adjoints, Choice
+from exactformer.model.sight import Sight
 from exactformer.numbers import Number
 
 KINDS = ("multiplications", "additions", "exponentials", "divisions", "comparisons", "others")
@@ -81,7 +81,7 @@ def blank(shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(_ONE, shape)
 
 
-class CountingArithmetic(Arithmetic):
+class CountingArithmetic(Adjoints):
     name = "counting"
 
     def __init__(self) -> None:
@@ -125,11 +125,11 @@ class CountingArithmetic(Arithmetic):
     def scale(self, scores: Any, factor: Any) -> Any:
         return self.times(scores, factor)
 
-    def mask(self, scores: Any, config: Config) -> Any:
-        return hidden(scores, config, _HIDDEN)
+    def mask(self, scores: Any, sight: Sight) -> Any:
+        return hidden(scores, sight, _HIDDEN)
 
-    def erase(self, weights: Any, config: Config) -> Any:
-        return hidden(weights, config, _HIDDEN)
+    def erase(self, weights: Any, sight: Sight) -> Any:
+        return hidden(weights, sight, _HIDDEN)
 
     def shift(self, rows: Any) -> Any:
         self.tally["comparisons"] += _all_but_one(rows)

@@ -10,9 +10,9 @@ from typing import Any
 
 from flint import arb
 
-from exactformer.model.arb_arithmetic import ArbArithmetic
-from exactformer.model.arithmetic import Choice
-from exactformer.model.exact_arithmetic import ExactArithmetic
+from exactformer.model.arithmetics.arb import ArbArithmetic
+from exactformer.model.arithmetics.exact import ExactArithmetic
+from exactformer.model.arithmetics.roles import Choice
 from exactformer.numbers.arrays import Array
 
 WIDE = 2048  # columns

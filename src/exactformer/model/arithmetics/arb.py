@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import arb, arb_mat
 
-from exactformer.model import ball_functions as balls
-from exactformer.model.arithmetic import Arithmetic, Choice
-from exactformer.model.ball_functions import ONE, ZERO
-from exactformer.model.config import Activation, Config
-from exactformer.model.exact_arithmetic import MASKED, hidden
+from exactformer.model.arithmetics import ball_functions as balls
+from exactformer.model.arithmetics.ball_functions import ONE, ZERO
+from exactformer.model.arithmetics.exact import MASKED, hidden
+from exactformer.model.arithmetics.roles import Activation, Adjoints, Choice
 from exactformer.model.forward import InputError, Model, forward
+from exactformer.model.sight import Sight
 from exactformer.model.weights import place
 from exactformer.numbers import Number, Undecided, Undefined, exact, from_float
 from exactformer.numbers.arrays import Array
@@ -31,10 +31,12 @@ class _Matrix(NamedTuple):
     undefined: bool
 
 
-class ArbArithmetic(Arithmetic):
+class ArbArithmetic(Adjoints):
     """Balls of `bits` bits. The precision is the whole process's, so each operation takes the lock, sets it and puts it back."""
 
     name = "arb"
+    proves = True
+    without = {"hard": "arb arithmetic has no hard attention: it goes with exact, float64 and float32"}  # noqa: RUF012
 
     def __init__(self, bits: int = 128) -> None:
         if type(bits) is not int or bits < _FEWEST:
@@ -140,11 +142,11 @@ class ArbArithmetic(Arithmetic):
     def scale(self, scores: Array, factor: Any) -> Array:
         return self.times(scores, factor)
 
-    def mask(self, scores: Array, config: Config) -> Array:
-        return hidden(scores, config, MASKED)
+    def mask(self, scores: Array, sight: Sight) -> Array:
+        return hidden(scores, sight, MASKED)
 
-    def erase(self, weights: Array, config: Config) -> Array:
-        return hidden(weights, config, ZERO)
+    def erase(self, weights: Array, sight: Sight) -> Array:
+        return hidden(weights, sight, ZERO)
 
     def shift(self, rows: Array) -> Array:
         return self._rows(balls.shift, rows)
@@ -294,7 +296,7 @@ def decide(
     bits = start_bits
     while True:
         ops = ArbArithmetic(bits)
-        logits = forward(model, ids, ops, lambda name, op, value, *reads, remarks=(): value)
+        logits = forward(model, ids, ops)
         choices = ops.choose(logits if positions is None else logits[list(positions)])
         if bits == cap_bits or all(choice.proved for choice in choices):
             return Decision(bits, tuple(choices))

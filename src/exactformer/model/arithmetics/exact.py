@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from exactformer.model.arithmetic import Arithmetic, Choice, Note
-from exactformer.model.config import Activation, Config
-from exactformer.model.weights import NormWeights
+from exactformer.model.arithmetics.roles import Activation, Adjoints, Choice
+from exactformer.model.sight import Sight
 from exactformer.numbers import (
     Budget,
     Exact,
@@ -50,8 +49,9 @@ _CUBIC = exact("0.044715")  # of the tanh form of GELU
 _PASSING, _HANDING_BACK = Budget(work=100_000, nodes=600), Budget(work=10_000, nodes=200, cuts=3, failures=1)
 
 
-class ExactArithmetic(Arithmetic):
+class ExactArithmetic(Adjoints):
     name = "exact"
+    proves = True
 
     def __init__(self, passing: Budget = _PASSING) -> None:
         self.passing = passing  # what a proof of exactness may cost that nobody asked for
@@ -101,11 +101,11 @@ class ExactArithmetic(Arithmetic):
     def scale(self, scores: Array, factor: Number) -> Array:
         return self.settle(_each(lambda s: multiply(factor, s), scores))
 
-    def mask(self, scores: Array, config: Config) -> Array:
-        return hidden(scores, config, MASKED)
+    def mask(self, scores: Array, sight: Sight) -> Array:
+        return hidden(scores, sight, MASKED)
 
-    def erase(self, weights: Array, config: Config) -> Array:
-        return hidden(weights, config, ZERO)
+    def erase(self, weights: Array, sight: Sight) -> Array:
+        return hidden(weights, sight, ZERO)
 
     def shift(self, rows: Array) -> Array:
         shifted = rows.copy()
@@ -147,9 +147,6 @@ class ExactArithmetic(Arithmetic):
         heads, length, width = z.shape
         side_by_side = z.transpose(1, 0, 2).reshape(length, heads * width)
         return self.linear(side_by_side, weight.reshape(heads * width, -1), bias)
-
-    def layer_norm(self, x: Array, weights: NormWeights, config: Config, name: str, reads: str, note: Note) -> Array:
-        return super().layer_norm(self.mark(x), weights, config, name, reads, note)  # type: ignore[no-any-return]
 
     def mean(self, x: Array) -> Array:
         share = fmpq(1, x.shape[-1])
@@ -258,13 +255,10 @@ def _quotient(x: Number, y: Number) -> Number:
     return divide(x, y)
 
 
-def hidden(values: Array, config: Config, instead: Any) -> Array:
+def hidden(values: Array, sight: Sight, instead: Any) -> Array:
     """[heads, T, T] with something else where a position may not look."""
     result = values.copy()
-    rows, length = values.shape[1:]
-    for i, j in np.ndindex(rows, length):
-        if not config.sees(length - rows + i, j):
-            result[:, i, j] = instead
+    result[:, ~sight.seen(*values.shape[1:])] = instead
     return result
 
 

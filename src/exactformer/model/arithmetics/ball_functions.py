@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from exactformer.model.config import Activation
+from exactformer.model.arithmetics.roles import Activation
 
 ZERO, ONE = arb(0), arb(1)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import mmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactformer.model.arithmetic import Arithmetic, Choice, Note
-from exactformer.model.config import Activation, Config
+from exactformer.model.arithmetics.roles import Activation, Adjoints, Choice
+from exactformer.model.sight import Sight
 from exactformer.model.weights import place
 from exactformer.numbers import Number
+
+if TYPE_CHECKING:
+    from exactformer.model.recorder import Note
 
 Floats = Any  # numpy.ndarray of one float type
 
@@ -25,7 +28,7 @@ def _quiet(kind: type[FloatArithmetic]) -> type[FloatArithmetic]:
 
 
 @_quiet
-class FloatArithmetic(Arithmetic):
+class FloatArithmetic(Adjoints):
     def __init__(self, name: str) -> None:
         self.name = name
         self.dtype = np.dtype(name)
@@ -78,11 +81,11 @@ class FloatArithmetic(Arithmetic):
     def scale(self, scores: Floats, factor: Any) -> Floats:
         return np.multiply(scores, factor)
 
-    def mask(self, scores: Floats, config: Config) -> Floats:
-        return np.where(_hidden(scores, config), self.dtype.type(-np.inf), scores)
+    def mask(self, scores: Floats, sight: Sight) -> Floats:
+        return np.where(sight.seen(*scores.shape[-2:]), scores, self.dtype.type(-np.inf))
 
-    def erase(self, weights: Floats, config: Config) -> Floats:
-        return np.where(_hidden(weights, config), self.dtype.type(0), weights)
+    def erase(self, weights: Floats, sight: Sight) -> Floats:
+        return np.where(sight.seen(*weights.shape[-2:]), weights, self.dtype.type(0))
 
     def shift(self, rows: Floats) -> Floats:
         highest = rows.max(axis=-1, keepdims=True)
@@ -234,10 +237,3 @@ def _hand_back(weights: Any) -> None:
     mapped = weights.obj if isinstance(weights, memoryview) else weights
     if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         mapped.madvise(mmap.MADV_DONTNEED)
-
-
-def _hidden(values: Floats, config: Config) -> Any:
-    """Where a position may not look: [rows, T], the rows being the last ones."""
-    rows, length = values.shape[-2:]
-    i, j = np.arange(length - rows, length)[:, None], np.arange(length)
-    return {"none": np.zeros((rows, length), bool), "causal": j > i, "strict": j >= i}[config.mask]

@@ -1,0 +1,52 @@
+"""The arithmetics by name: the one list of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from exactformer.model import ConfigError, Values
+from exactformer.model.arithmetics.roles import Adjoints
+
+_PLACES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "exact": ("exactformer.model.arithmetics.wide", "WideExactArithmetic", {}),
+    "arb": ("exactformer.model.arithmetics.arb", "ArbArithmetic", {}),
+    "certified": ("exactformer.certified.arithmetic", "CertifiedArithmetic", {"traced": True}),
+    "float64": ("exactformer.model.arithmetics.floats", "FloatArithmetic", {"name": "float64"}),
+    "float32": ("exactformer.model.arithmetics.floats", "FloatArithmetic", {"name": "float32"}),
+}
+ARITHMETICS = tuple(_PLACES)
+
+
+@cache
+def kind(name: str) -> type[Values]:
+    """The class of an arithmetic, on which it says what it can do; its module is read when it is first asked for.
+
+    >>> kind("arb").proves, kind("certified").differentiates
+    (True, False)
+    """
+    if name not in _PLACES:
+        raise ValueError(f"{name!r} is not an arithmetic: there are {', '.join(ARITHMETICS)}")
+    module, title, _ = _PLACES[name]
+    found: type[Values] = getattr(import_module(module), title)
+    return found
+
+
+def arithmetic(name: str) -> Values:
+    """The arithmetic of that name.
+
+    >>> arithmetic("exact").name
+    'exact'
+    """
+    found = kind(name)
+    return found(**_PLACES[name][2])
+
+
+def adjoints(name: str) -> Adjoints:
+    """The same for a backward pass; not every arithmetic has one."""
+    found = arithmetic(name)
+    if not isinstance(found, Adjoints):
+        others = ", ".join(other for other in ARITHMETICS if kind(other).differentiates)
+        raise ConfigError(name, f"this arithmetic computes whole passes forwards; gradients go with {others}")
+    return found

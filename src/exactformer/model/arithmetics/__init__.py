@@ -1,0 +1,1 @@
+"""The arithmetics that a pass runs on, apart from `certified`, which has a package of its own."""

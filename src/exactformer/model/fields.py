@@ -1,0 +1,62 @@
+"""Fields of configurations, and weights with their axes, as the layers declare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from exactformer.messages import quoted
+from exactformer.model.axes import Axis
+
+if TYPE_CHECKING:
+    from exactformer.model.config import Config
+
+Array = Any  # numpy.ndarray of numbers or of floats
+Condition = Callable[["Config"], bool]
+
+
+class ConfigError(ValueError):
+    """A field of a configuration, or a weight, that does not fit. `field` names it."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field, self.problem = field, problem
+
+
+def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ConfigError(name, f"{quoted(value)} is not one of {', '.join(allowed)}")
+
+
+def whole(name: str, value: object, least: int) -> None:
+    if type(value) is not int or value < least:
+        raise ConfigError(name, f"{quoted(value)} is not a whole number of at least {least}")
+
+
+def setting(default: Any = MISSING, *, worksheet: Literal["may", "must", "cannot"] = "may", needs: str = "") -> Any:
+    """A field of a configuration: whether a worksheet may say it, and another field without which it means nothing."""
+    metadata = {"worksheet": "must" if default is MISSING else worksheet, "needs": needs}
+    return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
+
+
+def _always(config: Config) -> bool:
+    return True
+
+
+def along(
+    *axes: Axis,
+    when: Condition = _always,
+    goes_with: str = "",
+    optional: bool = False,
+    usual: Callable[[Config], Array] | None = None,
+) -> Any:
+    """A weight: its axes; which models have it, and in words; may these do without; and what a worksheet means that is silent."""
+    metadata = {"axes": axes, "when": when, "goes_with": goes_with, "optional": optional, "usual": usual}
+    return field(default=None, metadata=metadata) if optional or when is not _always else field(metadata=metadata)
+
+
+def group(kind: type, when: Condition = _always, goes_with: str = "") -> Any:
+    """Weights of a layer: which models have it, and in words."""
+    metadata = {"kind": kind, "when": when, "goes_with": goes_with}
+    return field(metadata=metadata) if when is _always else field(default=None, metadata=metadata)

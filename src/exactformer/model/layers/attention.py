@@ -1,0 +1,128 @@
+"""Attention: every position looks at others, and takes a weighted average of their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from exactformer.model.arithmetics.roles import FusedLayers
+from exactformer.model.axes import DIMENSION, HEAD, HEAD_DIMENSION
+from exactformer.model.fields import Array, ConfigError, along, one_of, setting, whole
+from exactformer.model.operations.attention import HARDMAX, MIX, SCORES, SHIFT, SOFTMAX, Erase, Hide, Scale
+from exactformer.model.operations.products import MERGE, PROJECT
+from exactformer.model.recorder import Handle, Recorder
+from exactformer.model.sight import Mask, Sight
+from exactformer.numbers import Exact, Number, array, exact, sqrt
+
+if TYPE_CHECKING:
+    from exactformer.model.config import Config
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionFields:
+    dim: int
+    mask: Mask  # causal: j ≤ i; strict: j < i; none
+    scale: Exact | Literal["none", "sqrt"]  # scores are multiplied by 1, by 1/√head_dim, or by a number
+    scale_by_block: bool = setting(False, worksheet="cannot")  # are the scores of block n divided by n + 1 besides?
+    heads: int = 1
+    head_dim: int = 0  # 0: dim / heads
+    late_mask: bool = setting(
+        False, worksheet="cannot"
+    )  # a mistake: is the mask applied after the softmax, so that rows no longer sum to 1?
+    hard: bool = setting(
+        False, worksheet="cannot"
+    )  # do heads look at the largest scores alone, equally at equal ones: the limit of infinite strength?
+    stable: bool = setting(False, worksheet="cannot")  # is the largest score of each row subtracted before the softmax?
+
+    def check(self) -> None:
+        whole("heads", self.heads, 1)
+        whole("head_dim", self.head_dim, 0)
+        one_of("mask", self.mask, get_args(Mask))
+        if self.head_dim == 0:
+            if self.dim % self.heads:
+                raise ConfigError("heads", f"{self.heads} heads do not divide the dimension {self.dim}: give head_dim as well")
+            object.__setattr__(self, "head_dim", self.dim // self.heads)
+        if not isinstance(self.scale, Exact):
+            one_of("scale", self.scale, ("none", "sqrt"))
+
+    @property
+    def scale_factor(self) -> Number:
+        """The exact number that scores are multiplied by, in block 0 where that depends on the block."""
+        if isinstance(self.scale, Exact):
+            return self.scale
+        return exact(1) if self.scale == "none" else 1 / sqrt(self.head_dim)
+
+    def scale_at(self, block: int) -> Number:
+        """The same in a block.
+
+        >>> from exactformer.model import Config
+        >>> fields = {"vocabulary": ("a",), "dim": 4, "blocks": 3, "norm": "none", "mask": "causal", "scale": "sqrt"}
+        >>> Config(**fields, scale_by_block=True).scale_at(2)
+        exact('1/6')
+        """
+        return self.scale_factor / (block + 1) if self.scale_by_block else self.scale_factor
+
+    @property
+    def sight(self) -> Sight:
+        """Which positions see which."""
+        return Sight(self.mask)
+
+    @property
+    def keeps_past(self) -> bool:
+        """Do earlier positions stay as they are when tokens follow? Only then may their keys and values be kept."""
+        return self.mask != "none" and not self.late_mask
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionWeights:
+    W_Q: Array = along(HEAD, DIMENSION, HEAD_DIMENSION)
+    W_K: Array = along(HEAD, DIMENSION, HEAD_DIMENSION)
+    W_V: Array = along(HEAD, DIMENSION, HEAD_DIMENSION)
+    W_O: Array = along(HEAD, HEAD_DIMENSION, DIMENSION, usual=lambda c: _side_by_side(c))
+    b_Q: Array | None = along(HEAD, HEAD_DIMENSION, optional=True)
+    b_K: Array | None = along(HEAD, HEAD_DIMENSION, optional=True)
+    b_V: Array | None = along(HEAD, HEAD_DIMENSION, optional=True)
+    b_O: Array | None = along(DIMENSION, optional=True)
+
+
+def _side_by_side(config: Config) -> Array:
+    """Without W_O, the results of the heads stand side by side in the residual stream."""
+    if config.heads * config.head_dim != config.dim:
+        raise ConfigError("W_O", f"is missing: {config.heads} heads of {config.head_dim} do not fill {config.dim} dimensions")
+    identity = array([[int(i == j) for j in range(config.dim)] for i in range(config.dim)])
+    return identity.reshape(config.heads, config.head_dim, config.dim)
+
+
+def attention(p: Recorder, x: Handle, weights: AttentionWeights, block: int, name: str) -> Handle:
+    """softmax(x W_Q (x W_K)ᵀ · scale) x W_V W_O, head by head, biases added where there are any."""
+    p = p.within(name, "attention")
+    factor = p.config.scale_at(block)
+    if isinstance(p.ops, FusedLayers):
+        p = p.given(p.ops.attention(x.value, weights, p.config, factor, p.layer, p.cache))
+    q, k, v = (
+        p.do(letter.lower(), PROJECT, x, *(p.weight(f"{kind}_{letter}", getattr(weights, f"{kind}_{letter}")) for kind in "Wb"))
+        for letter in "QKV"
+    )  # [heads, T, head_dim]
+    k, v = p.kept(k, v)
+    scaled = factor != 1
+    scores = p.do("qk" if scaled else "scores", SCORES, q, k)  # [heads, T, T]
+    if scaled:
+        scores = p.do("scores", Scale(factor), scores)
+    z = p.do("z", MIX, _pattern(p, scores), v)  # [heads, T, head_dim]
+    return p.do("out", MERGE, z, p.weight("W_O", weights.W_O), p.weight("b_O", weights.b_O))  # [T, dim]
+
+
+def _pattern(p: Recorder, scores: Handle) -> Handle:
+    """Mask, then softmax; with the largest score of a row subtracted first, or the mask put last, where that is asked for."""
+    config, sight = p.config, p.config.sight
+    remarks = tuple((i, f"position {i} may look nowhere: its weights are zeros") for i in sight.blind(p.positions))
+    if config.late_mask:
+        return p.do("pattern", Erase(sight), p.do("unmasked", SOFTMAX, scores), remarks=remarks)
+    rows = masked = p.do("masked", Hide(sight), scores)
+    if config.stable:
+        rows = p.do("shifted", SHIFT, masked)
+    if config.hard:
+        return p.do("pattern", HARDMAX, rows, remarks=remarks)
+    if config.stable and p.agree(SOFTMAX, rows, masked):
+        remarks += tuple((i, "proved: the same weights as without the shift") for i in range(len(p.positions)))
+    return p.do("pattern", SOFTMAX, rows, remarks=remarks)

@@ -1,0 +1,1 @@
+"""The operations of a pass: one record each, with all that anyone needs to know of it."""

@@ -1,0 +1,28 @@
+"""How things look that show themselves, when they are printed and in a notebook."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from html import escape
+from typing import Any
+
+from exactformer.proofs import Report
+from exactformer.render import html as as_html
+from exactformer.render import text as as_text
+from exactformer.render import theorems
+from exactformer.trace import Trace
+
+
+@singledispatch
+def text(thing: Any) -> str:
+    return repr(thing)
+
+
+@singledispatch
+def html(thing: Any) -> str:
+    return f"<pre>{escape(text(thing))}</pre>"
+
+
+text.register(Trace, as_text.render)
+html.register(Trace, as_html.fragment)
+text.register(Report, theorems.text)
