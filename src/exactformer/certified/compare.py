@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactformer.arithmetics import arithmetic
 from exactformer.certified import bounds
 from exactformer.certified.ball import Ball
 from exactformer.certified.limbs import HALF, carry, resized, split, to_float, ulp
 from exactformer.model import Model, Step, forward
+from exactformer.model.arithmetics.floats import FloatArithmetic
 
 if TYPE_CHECKING:
     from exactformer.certified import Prepared
@@ -166,7 +166,7 @@ def _pass(model: Model, ids: Sequence[int], ops: Any, progress: Callable[[str], 
 
 def _in_floats(model: Model, ids: Sequence[int], kind: str, progress: Callable[[str], None]) -> tuple[dict[str, Any], list[Any]]:
     """The steps and the tokens. The weights that were converted for it are not kept."""
-    ops = arithmetic(kind)
+    ops = FloatArithmetic(kind)
     values = _pass(model, ids, ops, progress)
     return values, ops.choose(values["logits"]) if "logits" in values else []
 
