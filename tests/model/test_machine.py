@@ -188,10 +188,10 @@ def test_what_is_told_of_a_pass_cannot_change_its_floats(setting: str) -> None:
 
     model = load("capstone").model
 
-    def note(name, op, value, *reads, remarks=()):
-        if name == "embed":
+    def note(step):
+        if step.name == "embed":
             {setting}
-        return value
+        return step.values
 
     told = lambda: forward(model, [0, 1], CertifiedArithmetic(), note)
     progress = lambda: Prepared(model).prepare(lambda step: {setting})

@@ -187,7 +187,8 @@ def exported(source: Source, form: str) -> dict[str, Any]:
         text = written(worksheet, _unchanged(source))
     else:
         trace: Trace = trace_of(source)
-        text = import_module(f"exactformer.render.{form}").render(trace, document.DIGITS)
+        module = "exactformer.web.single_file" if form == "html" else f"exactformer.render.{form}"
+        text = import_module(module).render(trace, document.DIGITS)
     name = (source.example or source.name.rpartition(".")[0] or "pass").replace("/", "-")
     return {"name": f"{name}.{_ENDINGS.get(form, form)}", "type": _TYPES.get(form, "text/plain"), "text": text}
 
