@@ -22,9 +22,8 @@ from flint import arb, fmpq, fmpq_mat
 
 from exactformer.numbers.budget import Budget
 from exactformer.numbers.enclosure import ball, precision
-from exactformer.numbers.field import factors
-from exactformer.numbers.number import Exact, Named
-from exactformer.numbers.ratios import CALL, PYTHON, Meter, Polynomial, Ratio, Ring, Stuck
+from exactformer.numbers.nodes import Exact, Named
+from exactformer.numbers.ratios import CALL, PYTHON, Meter, Polynomial, Ratio, Ring, Stuck, factors
 
 _SIGN_BITS = (256, 1024)
 _SIZES = (6, 14, 40, 100)  # numbers of generators, tried in turn

@@ -11,7 +11,7 @@ from typing import Any
 
 from flint import fmpq
 
-from exactformer.numbers.number import Exact, Named
+from exactformer.numbers.nodes import Exact, Named
 
 _Sum = dict[tuple[int, ...], fmpq]  # coefficients of classes (c,), of products of two (c, d), and the constant ()
 

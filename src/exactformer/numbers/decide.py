@@ -1,4 +1,4 @@
-"""Decisions that are proofs: signs, comparisons, recovery of rationals, maxima.
+"""Decisions that are proofs: signs, and the recovery of rationals.
 
 An enclosure that excludes zero proves a sign; only algebra proves that two numbers are equal. So the order is: look at balls
 of growing precision, and ask algebra once a ball is narrow and still holds the value in question.
@@ -14,13 +14,12 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from exactformer.numbers import display
 from exactformer.numbers.algebra import normal_form
+from exactformer.numbers.as_written import brief
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS, Budget
 from exactformer.numbers.enclosure import ball, integer_multiples, may_be
 from exactformer.numbers.errors import Undecided
-from exactformer.numbers.field import subtract
-from exactformer.numbers.number import Exact, Named, Number, refuse_undefined
+from exactformer.numbers.nodes import Exact, Named, Number, refuse_undefined
 from exactformer.numbers.parse import required
 from exactformer.numbers.ratios import Stuck
 from exactformer.numbers.structure import Structure
@@ -63,7 +62,7 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
                 if x.known:
                     return x.known
     x.undecided = budget
-    raise Undecided(f"the sign of {display.short(x)}", budget.ladder[-1])
+    raise Undecided(f"the sign of {brief(x)}", budget.ladder[-1])
 
 
 def _scale(x: Named) -> arb:
@@ -83,14 +82,6 @@ def _sign_of_form(x: Named, budget: Budget) -> int:
         return algebra.sign(form.num) * algebra.sign(form.den)
     except Stuck:
         return 0
-
-
-def compare(a: Number, b: Number, budget: Budget = DEFAULT) -> int:
-    """The sign of a − b, proved."""
-    a, b = required(a), required(b)
-    if type(a) is Exact and type(b) is Exact:
-        return int(a.value > b.value) - int(a.value < b.value)
-    return 0 if a is b else sign(subtract(a, b), budget)
 
 
 def recover(x: Number, budget: Budget = DEFAULT) -> Number:
@@ -193,42 +184,3 @@ def _distances(root: Named, step: Callable[[Named], int]) -> dict[int, int]:
                     distance[id(arg)] = cost
                     (here if cost == level else later).append(arg)
     return distance
-
-
-def maximum(values: Sequence[Number], budget: Budget = DEFAULT) -> Number:
-    """The largest of `values`, proved."""
-    return required(values[argmax(values, budget)])
-
-
-def argmax(values: Sequence[Number], budget: Budget = DEFAULT) -> int:
-    """The index of the largest value, proved; of values proved equal, the lowest.
-
-    >>> from exactformer.numbers import exact, exp
-    >>> argmax([exact(2), exp(1), exact("2.7")])
-    1
-    """
-    return ranking(values, 1, budget)[0]
-
-
-def ranking(values: Sequence[Number], k: int | None = None, budget: Budget = DEFAULT) -> list[int]:
-    """The indices of the `k` largest values in order, proved; values proved equal stand in the order of their indices.
-
-    >>> from exactformer.numbers import exact
-    >>> ranking([exact(3), exact(1), exact(2)], 2)
-    [0, 2]
-    """
-    values = [required(value) for value in values]
-    if not values:
-        raise ValueError("the largest of no values")
-    for value in values:
-        refuse_undefined(value)
-    rest = list(range(len(values)))
-    ranked: list[int] = []
-    for _ in range(len(values) if k is None else min(k, len(values))):
-        best = rest[0]
-        for i in rest[1:]:
-            if compare(values[i], values[best], budget) > 0:
-                best = i
-        ranked.append(best)
-        rest.remove(best)
-    return ranked

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 from flint import fmpq
 
-from exactformer.numbers.enclosure import digits
+from exactformer.numbers.digits import digits
 from exactformer.numbers.errors import Undecided
 from exactformer.numbers.field import subtract
-from exactformer.numbers.number import Exact, Named
+from exactformer.numbers.nodes import Exact, Named
 
 _SIMPLE = 12  # the largest denominator of a number that others are next to
 _CLOSE = 9  # digits that agree with it, at least: with three of the distance, as many as 12 digits tell

@@ -12,7 +12,7 @@ from typing import Any
 from flint import fmpq, fmpz
 
 from exactformer.messages import short
-from exactformer.numbers.number import Exact, Number
+from exactformer.numbers.nodes import Exact, Number
 
 _DIGITS = "[0-9]+(?:_[0-9]+)*"  # ASCII: other alphabets have digits too, which are easily taken for something else
 _DECIMAL = re.compile(rf"([+-]?)({_DIGITS})?(?:\.({_DIGITS})?)?(?:[eE]([+-]?[0-9]+))?")

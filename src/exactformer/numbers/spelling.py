@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers.nodes import Exact, Named, Number, Undefined
 
 
 def spelled(numbers: Iterable[Number]) -> Iterator[tuple[Any, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exactformer.numbers.number import Named
+from exactformer.numbers.nodes import Named
 
 _MOST_KINDS = 20_000  # beyond this, nodes are told apart by identity alone
 

@@ -7,9 +7,9 @@ from typing import Any
 from flint import fmpq
 
 from exactformer.numbers import functions
-from exactformer.numbers.display import in_order
+from exactformer.numbers.as_written import in_order
 from exactformer.numbers.errors import UndefinedValue
-from exactformer.numbers.number import Exact, Named, Number
+from exactformer.numbers.nodes import Exact, Named, Number
 from exactformer.numbers.parse import exact
 
 _LARGEST = 5_000  # nodes: SymPy writes shared parts out, and slows down
