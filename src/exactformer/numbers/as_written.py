@@ -42,22 +42,6 @@ def as_written(x: Number) -> Formula | None:
     return once(x, "tree", lambda: None if _size(x, LONGEST) >= LONGEST else tree(x, {}))
 
 
-def in_order(root: Named) -> list[Named]:
-    """The nodes below `root`, each after what it is made of."""
-    order: list[Named] = []
-    seen: set[int] = set()
-    stack = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((arg, False) for arg in node.args if type(arg) is Named)
-    return order
-
-
 def _size(root: Named, limit: int) -> int:
     """The number of nodes of the formula, counted to `limit`."""
     count, stack = 0, [root]

@@ -11,7 +11,7 @@ import re
 from exactformer.numbers import display, formula
 from exactformer.numbers.as_written import tree
 from exactformer.numbers.formula import Symbol
-from exactformer.numbers.nodes import Definitions, Named, Number
+from exactformer.numbers.nodes import Definitions, Named, Number, nodes_below
 
 _CHUNK = 24  # nodes of a formula in a list of definitions
 _MOST_DEFINITIONS = 40
@@ -50,18 +50,10 @@ class Symbols:
 
     def _learn(self, root: Named) -> bool:
         """Look at what lies below `root`, each node after what it is made of; False where too many symbols were met on the way."""
-        met, stack = len(self._symbols), [root]
-        while stack:
-            node = stack[-1]
-            if id(node) in self._below:
-                stack.pop()
-                continue
+        met = len(self._symbols)
+        for node in nodes_below(root, self._below):
             if len(self._symbols) - met > _MOST_DEFINITIONS:
                 return False
-            missing = [arg for arg in node.args if type(arg) is Named and id(arg) not in self._below]
-            if missing:
-                stack.extend(missing)
-                continue
             below: dict[int, Named] = {}
             size = 1
             for arg in reversed(node.args):

@@ -20,7 +20,7 @@ Nodes are immutable as far as their meaning goes; some slots remember what was f
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -336,3 +336,19 @@ def refuse_undefined(x: Number) -> None:
     """A question about a value that does not exist is an error with its reason."""
     if type(x) is Undefined:
         raise UndefinedValue(f"undefined: {x.why}")
+
+
+def nodes_below(root: Named, done: Container[int]) -> Iterator[Named]:
+    """`root` and the nodes below it whose identity is not in `done`, each after those that it is made of.
+
+    Whoever takes a node puts it into `done` before asking for the next one. A stack, not recursion: graphs may be deep.
+    """
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if id(node) in done:
+            stack.pop()
+        elif missing := [arg for arg in node.args if type(arg) is Named and id(arg) not in done]:
+            stack.extend(missing)
+        else:
+            yield node
