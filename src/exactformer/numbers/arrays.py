@@ -1,4 +1,4 @@
-"""NumPy object arrays of numbers, and products of them built with one node an entry."""
+"""NumPy object arrays of numbers, and products of them built with one node per entry."""
 
 from __future__ import annotations
 

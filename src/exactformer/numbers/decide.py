@@ -66,7 +66,7 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
 
 
 def _scale(x: Named) -> arb:
-    """The size of the terms of a sum, at least 1: what its ball is narrow against."""
+    """The size of the terms of a sum, at least 1: its ball is narrow or wide in proportion to it."""
     largest = arb(1)
     for arg in x.args if x.op == "lin" else ():
         size = ball(arg, WORKING_BITS).abs_upper()
@@ -98,7 +98,7 @@ def recover(x: Number, budget: Budget = DEFAULT) -> Number:
 def recover_all(values: Sequence[Any], budget: Budget = DEFAULT, structure: Structure | None = None) -> list[Any]:
     """`recover` for each of many values; what is not a number is handed back.
 
-    Values of one array are alike: where some of them could not be proved, the others are not asked.
+    Values of one array are alike: where some of them could not be proved, the rest are not tried.
     """
     failures, structure = 0, structure or Structure()
     open_questions = [x for x in values if type(x) is Named and x.exact is None and not x.settled]
@@ -115,7 +115,7 @@ def recover_all(values: Sequence[Any], budget: Budget = DEFAULT, structure: Stru
 
 
 def _near(x: Named, q: fmpq, budget: Budget) -> bool:
-    """Is `q` not excluded by a sign or a far narrower ball? Proofs are dear, and a saturated softmax is next to 0 or 1."""
+    """Is `q` not excluded by a sign or a far narrower ball? Proofs are expensive, and a saturated softmax is next to 0 or 1."""
     if x.known * int(q.p) < 0 or (x.known and q == 0):
         return False
     return may_be(x, q, min(_CLOSER_BITS, budget.ladder[-1]))
@@ -142,7 +142,7 @@ def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT, structure: Structur
 def _cuts(root: Named, budget: Budget, structure: Structure) -> Iterator[tuple[Callable[[Named], Any] | None, Budget]]:
     """Which nodes a proof takes for atoms, the cheapest proof first.
 
-    What lies behind the nearest landmarks, told apart by identity and on a small budget; then, with nodes that are built alike
+    What lies behind the nearest landmarks, distinguished by identity and on a small budget; then, with nodes that are built alike
     taken for the same atom: what lies deep; behind the nearest landmarks; behind the second on every way down; nothing.
     """
     least = replace(budget, work=max(budget.work // 40, min(budget.work, _LEAST_WORK)), nodes=budget.nodes // 8 + 1)

@@ -135,7 +135,7 @@ def ball_bounds(b: arb, n: int = 12) -> tuple[str, str]:
 
 
 def ball_digits(b: arb, n: int = 12) -> str:
-    """What all numbers in a finite ball are, correctly rounded to `n` significant decimals or to fewer; "" where they differ.
+    """The numbers of a finite ball, correctly rounded to `n` significant decimals or fewer; "" where they agree in none.
 
     >>> ball_digits(arb(1) / 3, 4), ball_digits(arb("1.24 +/- 0.001")), ball_digits(arb("204 +/- 2")), ball_digits(arb("0.5"))
     ('0.3333', '1.24', '', '0.5')

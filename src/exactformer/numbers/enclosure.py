@@ -1,4 +1,4 @@
-"""Proved enclosures of numbers, and the decimals and floats that they prove. The only module that sets a precision.
+"""Proved enclosures of numbers: balls, and rationals around them. The only module that sets a precision.
 
 python-flint keeps the working precision in one place for the whole process, so it is set under a lock and put back. Ball
 arithmetic is right at any precision: were it changed behind our back, enclosures would be wider, never wrong.
@@ -79,7 +79,7 @@ def remember_product(rows: list[list[Any]], columns: list[list[Any]], entries: l
     """Give the entries of a matrix product their balls at once: one product of ball matrices, far cheaper than node by node."""
     numbers = [x for row in (*rows, *columns) for x in row]
     if any(type(x) is not Exact and (type(x) is not Named or x.bits < WORKING_BITS) for x in numbers):
-        return  # something has no ball yet: leave it to be asked for
+        return  # something has no ball yet: it gets one when it is asked for
     with precision(WORKING_BITS):
         a = arb_mat(len(rows), len(rows[0]), [_of(x) for row in rows for x in row])
         b = arb_mat(len(columns), len(columns[0]), [_of(x) for column in columns for x in column])
@@ -166,7 +166,7 @@ _RULES: dict[str, Callable[[Named], arb]] = {
 
 
 def enclose(x: Number, bits: int = 64) -> Enclosure:
-    """Two dyadic rationals around `x`, at most 2**-bits · |x| apart (2**-bits where x cannot be told from 0).
+    """Two dyadic rationals around `x`, at most 2**-bits · |x| apart (2**-bits where x cannot be distinguished from 0).
 
     >>> from exactformer.numbers import exp
     >>> low, high = enclose(exp(1), 64)
@@ -192,7 +192,7 @@ def good_ball(x: Number, bits: int) -> tuple[arb, int]:
 
 
 def _precisions(bits: int) -> Iterator[int]:
-    """Working precisions for `bits` good ones: what decisions used first, so that no ball is computed for nothing."""
+    """Working precisions for `bits` good ones: first that of decisions, whose balls are there already."""
     working, cap = max(WORKING_BITS, bits), bits + DEFAULT.bits
     while working < cap:
         yield working

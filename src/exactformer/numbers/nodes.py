@@ -157,10 +157,10 @@ class Number:
         return self.sign() != 0
 
     def __float__(self) -> float:
-        raise TypeError("a number is not turned into a float in passing: ask for x.to_float() or x.digits(n)")
+        raise TypeError("a number is not converted to a float implicitly: ask for x.to_float() or x.digits(n)")
 
     def __int__(self) -> int:
-        raise TypeError("a named number is not turned into an integer in passing: compare it with one, or ask for its enclosure")
+        raise TypeError("a named number is not converted to an integer: compare it with one, or ask for its enclosure")
 
     # -- approximations, each proved
     def enclosure(self, bits: int = 64) -> Enclosure:
@@ -304,9 +304,9 @@ class Named(Number):
         self.ball: arb | None = None
         self.exact: Exact | None = None  # the rational that this was proved to be
         self.settled = False  # has a proof of being rational been tried?
-        self.undecided: Budget | None = None  # with which its sign was looked for, and not found
-        self.shown: dict[str, Any] | None = None  # closed forms that were looked for, and how they are written
-        self.landmark = False  # proofs may stop here first and take the value for an unknown
+        self.undecided: Budget | None = None  # that was not enough to find its sign
+        self.shown: dict[str, Any] | None = None  # closed forms that were asked for, and how they are written
+        self.landmark = False  # a proof may first stop here and treat the value as an unknown
 
     def __repr__(self) -> str:
         return f"<{self}>"

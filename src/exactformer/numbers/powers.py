@@ -15,7 +15,7 @@ from exactformer.numbers.parse import required
 from exactformer.numbers.ratios import factors
 
 _HALF = Exact(fmpq(1, 2))
-_LARGEST_POWER = 1_000_000  # bits of a rational power that is computed out
+_LARGEST_POWER = 1_000_000  # bits of the largest rational power that is computed
 
 
 def sqrt(value: Any) -> Number:
@@ -57,7 +57,7 @@ def _rational_power(a: Exact, r: fmpq) -> Number:
         return _power_of_zero(r)
     if r.q == 1:
         if abs(int(r.p)) * a.value.height_bits() > _LARGEST_POWER:
-            raise ValueError(f"a rational to the power {r} is too large to compute out")
+            raise ValueError(f"a rational to the power {r} is too large to compute")
         return Exact(a.value ** int(r.p), a.recovered)
     if a.value < 0:
         raise ValueError(f"{brief(a)} is negative and has no real power {r}")

@@ -42,7 +42,7 @@ class Meter:
 
 
 def _bits(p: Polynomial) -> int:
-    """Of the leading coefficient: how long the coefficients are, about."""
+    """Of the leading coefficient: roughly how long the coefficients are."""
     return int(p.leading_coefficient().height_bits()) if p != 0 else 0
 
 
@@ -71,7 +71,7 @@ class Ring:
         if len(product) > self.budget.terms:
             raise Stuck("too many terms")
         if _bits(product) > _LONGEST_COEFFICIENT:
-            raise Stuck("too long coefficients")
+            raise Stuck("coefficients that are too long")
         return product
 
     def multiply(self, a: Ratio, b: Ratio) -> Ratio:

@@ -6,7 +6,7 @@ from typing import Any
 
 from exactformer.numbers.nodes import Named, nodes_below
 
-_MOST_KINDS = 20_000  # beyond this, nodes are told apart by identity alone
+_MOST_KINDS = 20_000  # beyond this, nodes are distinguished by identity alone
 
 
 class Structure:
