@@ -13,16 +13,25 @@ PAGE = ROOT / "docs" / "architecture.md"
 EVERYWHERE = {"files", "hashing", "messages", "progress", "showing"}  # small modules without imports of the package
 
 
-def imported(path: Path) -> set[str]:
-    """The packages of exactformer that a module imports, wherever in it."""
+def imports(path: Path) -> set[str]:
+    """All that a module imports of exactformer, wherever in it: `from exactformer.numbers import decide` is numbers.decide."""
+    package = ("exactformer", *path.relative_to(SOURCE).parts[:-1])
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"exactformer(\.\w+)+", node.value):
-            names.append(node.value)  # a module that is read when it is first asked for
-        found |= {name.split(".")[1] for name in names if name.startswith("exactformer.")}
-    return found
+        if isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else ()  # of an import that starts with dots
+            module = ".".join((*above, node.module) if node.module else above)
+            found |= {f"{module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"exactformer(\.\w+)+", node.value):
+            found.add(node.value)  # a module that is read when it is first asked for
+    return {name.removeprefix("exactformer.") for name in found if name.startswith("exactformer.")}
+
+
+def imported(path: Path) -> set[str]:
+    """The packages of exactformer that a module imports."""
+    return {name.split(".")[0] for name in imports(path)} - {"__version__"}
 
 
 def graph() -> dict[str, set[str]]:
@@ -33,22 +42,32 @@ def graph() -> dict[str, set[str]]:
     return arrows
 
 
-def order() -> list[str]:
-    """The packages as docs/architecture.md lists them, the lowest first."""
-    (line,) = re.findall(r"^    (numbers ← .*(?:\n    ← .*)*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+def order(lowest: str = "numbers") -> list[str]:
+    """The packages as docs/architecture.md lists them, the lowest first; or the modules of numbers/."""
+    (line,) = re.findall(rf"^    ({lowest} ← .*(?:\n    ← .*)*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     return [name for level in line.split("←") for name in level.split()]
 
 
+def against(arrows: dict[str, set[str]], places: list[str]) -> list[str]:
+    """The imports of what does not stand before the importer."""
+    return [f"{name} imports {other}" for n, name in enumerate(places) for other in sorted(arrows[name]) if other not in places[:n]]
+
+
 def test_arrows_point_one_way() -> None:
-    arrows, places = graph(), {name: n for n, name in enumerate(order())}
-    wrong = [
-        f"{package} imports {other}"
-        for package, others in sorted(arrows.items())
-        for other in sorted(others - EVERYWHERE)
-        if package in places and places.get(other, len(places)) >= places[package]
-    ]
-    assert wrong == []
-    assert {package for package in arrows if not package.startswith("__")} - EVERYWHERE == set(places)
+    arrows = {package: others - EVERYWHERE for package, others in graph().items()}
+    assert {package for package in arrows if not package.startswith("__")} - EVERYWHERE == set(order())
+    assert against(arrows, order()) == []
+
+
+def test_modules_of_numbers_import_what_stands_before_them() -> None:
+    """What is asked of the package itself stands above them all: it would close a circle."""
+    paths = {path.stem: path for path in (SOURCE / "numbers").glob("*.py") if path.stem != "__init__"}
+    arrows = {
+        name: {f"{other}.__init__".split(".")[1] for other in imports(path) if other.split(".")[0] == "numbers"}
+        for name, path in paths.items()
+    }
+    assert set(paths) == set(order("errors"))
+    assert against(arrows, order("errors")) == []
 
 
 def test_what_is_everywhere_imports_nothing() -> None:

@@ -13,7 +13,7 @@ import pytest
 import exactformer as xf
 from children import PATIENCE
 from exactformer.cli import common
-from exactformer.trace.budget import budgets
+from exactformer.trace.costs import costs
 from exactformer.worksheets import cost
 from exactformer.worksheets.worksheet import example_text
 from test_cli import EXACTFORMER, run
@@ -80,7 +80,7 @@ def test_an_exact_pass_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPat
 def test_the_estimate_is_that_of_a_counted_pass(example: str) -> None:
     """Norms, scales and softmax multiply once for an entry, where a product does for a row; what is masked is not multiplied."""
     model = xf.load(example).model
-    forward = budgets(model, (1, 4), 2)[0]
+    forward = costs(model, (1, 4), 2)[0]
     for length in (1, 4):
         counted = forward.total(length)["multiplications"]
         assert 0.8 * counted <= cost.multiplications(model.config, length) <= 1.2 * counted

@@ -13,7 +13,7 @@ from certify_tools import run, small_model, write_model
 from exactformer.certified import Prepared, certify, generate
 from exactformer.model import Model, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
-from exactformer.numbers.enclosure import ball_bounds
+from exactformer.numbers.digits import ball_bounds
 
 
 @pytest.fixture(scope="module")

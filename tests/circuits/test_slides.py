@@ -11,7 +11,7 @@ import exactformer as xf
 from children import PATIENCE
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import exp
-from exactformer.numbers.enclosure import digits, fixed_decimals
+from exactformer.numbers.digits import digits, fixed_decimals
 from exactformer.trace import Trace
 
 # As printed in the lecture, "Layer 2: Attention Logits".

@@ -17,7 +17,7 @@ from exactformer.decoding import DecodingError, Strategy, distribution, ranked
 from exactformer.decoding.rows import row_of
 from exactformer.decoding.selection import in_order, largest, rank
 from exactformer.numbers import Undecided, UndefinedValue, exact, exp, log, sqrt
-from exactformer.numbers.number import Undefined
+from exactformer.numbers.nodes import Undefined
 
 TINY = Fraction(1, 10**40)
 

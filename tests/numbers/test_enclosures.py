@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twins import CERTAIN, Twin, as_decimal, as_fraction, relaxed, samples, twins
 
 from exactformer.numbers import Enclosure, Undecided, UndefinedValue, exact, exp, log, pi, sin, sqrt
-from exactformer.numbers.number import Undefined
+from exactformer.numbers.nodes import Undefined
 
 BITS = (16, 64, 200, 500)
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from exactformer.numbers import Undecided, exact, exp, log
-from exactformer.numbers.enclosure import ball, ball_bounds, ball_digits, decimal_bounds, fixed_decimals
+from exactformer.numbers.digits import ball_bounds, ball_digits, decimal_bounds, fixed_decimals
+from exactformer.numbers.enclosure import ball
 from exactformer.numbers.nearness import nearly
 
 mpmath = pytest.importorskip("mpmath")

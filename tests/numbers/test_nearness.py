@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from exactformer.numbers import Named, exact, exp, sqrt
-from exactformer.numbers.enclosure import digits
+from exactformer.numbers.digits import digits
 from exactformer.numbers.nearness import nearly
 
 

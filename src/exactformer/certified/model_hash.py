@@ -21,7 +21,7 @@ import numpy as np
 
 from exactformer.model import Config, Model
 from exactformer.numbers import Exact
-from exactformer.numbers.enclosure import digits
+from exactformer.numbers.digits import digits
 
 _TAKEN = "_sha256"  # where a model keeps its hash
 _PIECE = 1 << 20  # entries that are copied at a time

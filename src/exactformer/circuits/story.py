@@ -11,9 +11,9 @@ from exactformer.circuits.circuit import Circuit
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.step import Step
 from exactformer.numbers import Exact, Named, Number, Undecided
-from exactformer.numbers.decide import ranking
-from exactformer.numbers.enclosure import digits
+from exactformer.numbers.digits import digits
 from exactformer.numbers.nearness import nearly
+from exactformer.numbers.order import ranking
 from exactformer.trace.trace import Trace
 
 _STREAM = ("embed", "pos_embed", "attn.out", "resid_pre", "resid_mid", "resid_post")

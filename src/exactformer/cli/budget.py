@@ -20,8 +20,8 @@ _LONGEST = 10**9
 @output_option
 def command(source: str, lengths: str, head_dim: int | None, tile: int, output: Path | None) -> None:
     """Count the operations of the pass and its gradient, by stage."""
-    from exactformer.render import budgets as rendering
-    from exactformer.trace.budget import budgets, resized
+    from exactformer.render import costs as rendering
+    from exactformer.trace.costs import costs, resized
 
     keep_the_source(source, output)
     wanted = [text.strip() for text in lengths.split(",")]
@@ -31,5 +31,5 @@ def command(source: str, lengths: str, head_dim: int | None, tile: int, output: 
         )
         refuse(len(text) > 10 or not 1 <= int(text) <= _LONGEST, f"--lengths: {text[:40]} is not between 1 and {_LONGEST:,}")
     worksheet = opened(source)
-    found = budgets(worksheet.model, tuple(sorted({int(text) for text in wanted})), tile, head_dim)
+    found = costs(worksheet.model, tuple(sorted({int(text) for text in wanted})), tile, head_dim)
     emit(rendering.render(worksheet.title, found, resized(worksheet.model.config, head_dim), tile), output)

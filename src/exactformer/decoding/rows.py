@@ -13,9 +13,10 @@ from flint import arb, fmpq
 from exactformer.decoding.row import Row, Sides
 from exactformer.numbers import Exact, Number, Undecided, Undefined, UndefinedValue, exp, recover
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS
-from exactformer.numbers.decide import compare, sign
+from exactformer.numbers.decide import sign
 from exactformer.numbers.enclosure import ball, precision
 from exactformer.numbers.field import ONE, divide, multiply, subtract, total
+from exactformer.numbers.order import compare
 from exactformer.numbers.parse import required
 
 _DOUBLE = 64  # bits of a uniform number: more than a float64 holds

@@ -22,9 +22,8 @@ from flint import arb, fmpq, fmpq_mat
 
 from exactformer.numbers.budget import Budget
 from exactformer.numbers.enclosure import ball, precision
-from exactformer.numbers.field import factors
-from exactformer.numbers.number import Exact, Named
-from exactformer.numbers.ratios import CALL, PYTHON, Meter, Polynomial, Ratio, Ring, Stuck
+from exactformer.numbers.nodes import Exact, Named
+from exactformer.numbers.ratios import CALL, PYTHON, Meter, Polynomial, Ratio, Ring, Stuck, factors
 
 _SIGN_BITS = (256, 1024)
 _SIZES = (6, 14, 40, 100)  # numbers of generators, tried in turn
@@ -99,7 +98,7 @@ class Algebra(Ring):
         self.opaque, self.finer = opaque, finer
         self.meaning: list[Generator] = []
         self.index: dict[Any, int] = {}
-        self.exponents: list[tuple[Ratio, int]] = [(self.constant(fmpq(1)), -1)]  # basis of exponents, and their variables
+        self.exponents = [self.constant(fmpq(1))]  # a basis, linearly independent over the rationals
         self.balls: dict[tuple[int, int], arb] = {}
         self.memo: dict[int, Ratio] = {}
         self.cut = False  # was an atom used?
@@ -175,7 +174,7 @@ class Algebra(Ring):
         powers, a = self._split_logarithms(a)
         coordinates = self._coordinates(a)
         if coordinates is None:
-            self.exponents.append((a, -1))
+            self.exponents.append(a)
             coordinates = [fmpq(0)] * (len(self.exponents) - 1) + [fmpq(1)]
         num, den = self.one, self.one
         for j, c in enumerate(coordinates):
@@ -184,8 +183,7 @@ class Algebra(Ring):
             degree = self.finer.get(("exp", j), 1)
             if (c * degree).q != 1:
                 raise _Finer(("exp", j), int(c.q))
-            basis, _ = self.exponents[j]
-            base = self.variable(("exp", j), Generator("exp", basis, degree)).num
+            base = self.variable(("exp", j), Generator("exp", self.exponents[j], degree)).num
             n = int(c * degree)
             num, den = (num * base**n, den) if n > 0 else (num, den * base**-n)
         for power in powers:
@@ -209,7 +207,7 @@ class Algebra(Ring):
         if a.num.is_constant() and a.den.is_constant():
             rational = fmpq(int(a.num.leading_coefficient()) if a.num != 0 else 0, int(a.den.leading_coefficient()))
             return [rational] + [fmpq(0)] * (len(self.exponents) - 1)
-        ratios = [basis for basis, _ in self.exponents] + [a]
+        ratios = [*self.exponents, a]
         common = self.one
         for ratio in ratios:
             shared = common.gcd(ratio.den) if self.small(common, ratio.den) else self.one

@@ -1,4 +1,4 @@
-"""NumPy object arrays of numbers, and products of them built with one node an entry."""
+"""NumPy object arrays of numbers, and products of them built with one node per entry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from exactformer.numbers import enclosure, field
 from exactformer.numbers.field import ZERO, linear_node
-from exactformer.numbers.number import Exact, Named, Number
+from exactformer.numbers.nodes import Exact, Named, Number
 from exactformer.numbers.parse import exact, required
 
 Array = NDArray[Any]  # of numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-WORKING_BITS = 256  # the first look at a value: enough for 50 decimals of most results, and hardly dearer than 64 bits
+WORKING_BITS = 256  # the first look at a value: enough for 50 decimals of most results, and hardly slower than 64 bits
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Budget:
     nodes: int = 1500  # nodes of the graph that a proof may expand
     terms: int = 2000  # terms of one polynomial in a proof
     generators: int = 40  # independent quantities in a proof
-    work: int = 800_000  # term products in one attempt at a proof: some tenths of a second
+    work: int = 800_000  # term products in one attempt at a proof: a few tenths of a second
     cuts: int = 5  # kinds of proof that are tried, the cheapest first
-    failures: int = 3  # proofs that may fail among the values of one array before the others are not asked
+    failures: int = 3  # proofs that may fail among the values of one array before the rest are left as they are
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -11,7 +11,7 @@ from typing import Any
 
 from flint import fmpq
 
-from exactformer.numbers.number import Exact, Named
+from exactformer.numbers.nodes import Exact, Named
 
 _Sum = dict[tuple[int, ...], fmpq]  # coefficients of classes (c,), of products of two (c, d), and the constant ()
 
@@ -114,7 +114,7 @@ class Congruence:
         total[place] = total.get(place, fmpq(0)) + c
 
     def _sum(self, total: _Sum) -> int:
-        """A sum that is one number of a class already is no new one."""
+        """The class of a sum; where only one number is left of it, that number's."""
         terms = {place: c for place, c in total.items() if c != 0}
         if not terms or terms.keys() == {()}:
             return self._rational(terms.get((), fmpq(0)))

@@ -1,4 +1,4 @@
-"""Decisions that are proofs: signs, comparisons, recovery of rationals, maxima.
+"""Decisions that are proofs: signs, and the recovery of rationals.
 
 An enclosure that excludes zero proves a sign; only algebra proves that two numbers are equal. So the order is: look at balls
 of growing precision, and ask algebra once a ball is narrow and still holds the value in question.
@@ -14,13 +14,12 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from exactformer.numbers import display
 from exactformer.numbers.algebra import normal_form
+from exactformer.numbers.as_written import brief
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS, Budget
 from exactformer.numbers.enclosure import ball, integer_multiples, may_be
 from exactformer.numbers.errors import Undecided
-from exactformer.numbers.field import subtract
-from exactformer.numbers.number import Exact, Named, Number, refuse_undefined
+from exactformer.numbers.nodes import Exact, Named, Number, refuse_undefined
 from exactformer.numbers.parse import required
 from exactformer.numbers.ratios import Stuck
 from exactformer.numbers.structure import Structure
@@ -63,11 +62,11 @@ def sign(x: Number, budget: Budget = DEFAULT) -> int:
                 if x.known:
                     return x.known
     x.undecided = budget
-    raise Undecided(f"the sign of {display.short(x)}", budget.ladder[-1])
+    raise Undecided(f"the sign of {brief(x)}", budget.ladder[-1])
 
 
 def _scale(x: Named) -> arb:
-    """The size of the terms of a sum, at least 1: what its ball is narrow against."""
+    """The size of the terms of a sum, at least 1: its ball is narrow or wide in proportion to it."""
     largest = arb(1)
     for arg in x.args if x.op == "lin" else ():
         size = ball(arg, WORKING_BITS).abs_upper()
@@ -85,14 +84,6 @@ def _sign_of_form(x: Named, budget: Budget) -> int:
         return 0
 
 
-def compare(a: Number, b: Number, budget: Budget = DEFAULT) -> int:
-    """The sign of a − b, proved."""
-    a, b = required(a), required(b)
-    if type(a) is Exact and type(b) is Exact:
-        return int(a.value > b.value) - int(a.value < b.value)
-    return 0 if a is b else sign(subtract(a, b), budget)
-
-
 def recover(x: Number, budget: Budget = DEFAULT) -> Number:
     """`x`, or the rational that it is proved to be: guessed from an enclosure, proved by algebra.
 
@@ -107,7 +98,7 @@ def recover(x: Number, budget: Budget = DEFAULT) -> Number:
 def recover_all(values: Sequence[Any], budget: Budget = DEFAULT, structure: Structure | None = None) -> list[Any]:
     """`recover` for each of many values; what is not a number is handed back.
 
-    Values of one array are alike: where some of them could not be proved, the others are not asked.
+    Values of one array are alike: where some of them could not be proved, the rest are not tried.
     """
     failures, structure = 0, structure or Structure()
     open_questions = [x for x in values if type(x) is Named and x.exact is None and not x.settled]
@@ -124,7 +115,7 @@ def recover_all(values: Sequence[Any], budget: Budget = DEFAULT, structure: Stru
 
 
 def _near(x: Named, q: fmpq, budget: Budget) -> bool:
-    """Is `q` not excluded by a sign or a far narrower ball? Proofs are dear, and a saturated softmax is next to 0 or 1."""
+    """Is `q` not excluded by a sign or a far narrower ball? Proofs are expensive, and a saturated softmax is next to 0 or 1."""
     if x.known * int(q.p) < 0 or (x.known and q == 0):
         return False
     return may_be(x, q, min(_CLOSER_BITS, budget.ladder[-1]))
@@ -151,7 +142,7 @@ def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT, structure: Structur
 def _cuts(root: Named, budget: Budget, structure: Structure) -> Iterator[tuple[Callable[[Named], Any] | None, Budget]]:
     """Which nodes a proof takes for atoms, the cheapest proof first.
 
-    What lies behind the nearest landmarks, told apart by identity and on a small budget; then, with nodes that are built alike
+    What lies behind the nearest landmarks, distinguished by identity and on a small budget; then, with nodes that are built alike
     taken for the same atom: what lies deep; behind the nearest landmarks; behind the second on every way down; nothing.
     """
     least = replace(budget, work=max(budget.work // 40, min(budget.work, _LEAST_WORK)), nodes=budget.nodes // 8 + 1)
@@ -193,42 +184,3 @@ def _distances(root: Named, step: Callable[[Named], int]) -> dict[int, int]:
                     distance[id(arg)] = cost
                     (here if cost == level else later).append(arg)
     return distance
-
-
-def maximum(values: Sequence[Number], budget: Budget = DEFAULT) -> Number:
-    """The largest of `values`, proved."""
-    return required(values[argmax(values, budget)])
-
-
-def argmax(values: Sequence[Number], budget: Budget = DEFAULT) -> int:
-    """The index of the largest value, proved; of values proved equal, the lowest.
-
-    >>> from exactformer.numbers import exact, exp
-    >>> argmax([exact(2), exp(1), exact("2.7")])
-    1
-    """
-    return ranking(values, 1, budget)[0]
-
-
-def ranking(values: Sequence[Number], k: int | None = None, budget: Budget = DEFAULT) -> list[int]:
-    """The indices of the `k` largest values in order, proved; values proved equal stand in the order of their indices.
-
-    >>> from exactformer.numbers import exact
-    >>> ranking([exact(3), exact(1), exact(2)], 2)
-    [0, 2]
-    """
-    values = [required(value) for value in values]
-    if not values:
-        raise ValueError("the largest of no values")
-    for value in values:
-        refuse_undefined(value)
-    rest = list(range(len(values)))
-    ranked: list[int] = []
-    for _ in range(len(values) if k is None else min(k, len(values))):
-        best = rest[0]
-        for i in rest[1:]:
-            if compare(values[i], values[best], budget) > 0:
-                best = i
-        ranked.append(best)
-        rest.remove(best)
-    return ranked

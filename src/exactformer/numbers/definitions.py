@@ -7,23 +7,16 @@ So the numbers of one pass, which share most of their nodes, share this work.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from exactformer.numbers import display, formula
+from exactformer.numbers.as_written import tree
 from exactformer.numbers.formula import Symbol
-from exactformer.numbers.number import Named, Number
+from exactformer.numbers.nodes import Definitions, Named, Number, nodes_below
 
 _CHUNK = 24  # nodes of a formula in a list of definitions
 _MOST_DEFINITIONS = 40
 _WIDEST = 2000  # characters of a closed form in symbols
 _PLACE = re.compile("\0(\\d+)\0")
-
-
-class Definitions(NamedTuple):
-    """A closed form in symbols, and what they stand for, in order."""
-
-    text: str
-    where: tuple[tuple[str, str], ...]
 
 
 class Symbols:
@@ -57,18 +50,10 @@ class Symbols:
 
     def _learn(self, root: Named) -> bool:
         """Look at what lies below `root`, each node after what it is made of; False where too many symbols were met on the way."""
-        met, stack = len(self._symbols), [root]
-        while stack:
-            node = stack[-1]
-            if id(node) in self._below:
-                stack.pop()
-                continue
+        met = len(self._symbols)
+        for node in nodes_below(root, self._below):
             if len(self._symbols) - met > _MOST_DEFINITIONS:
                 return False
-            missing = [arg for arg in node.args if type(arg) is Named and id(arg) not in self._below]
-            if missing:
-                stack.extend(missing)
-                continue
             below: dict[int, Named] = {}
             size = 1
             for arg in reversed(node.args):
@@ -103,5 +88,5 @@ class Symbols:
 
     def _text(self, node: Named, names: dict[str, str]) -> str:
         if id(node) not in self._written:
-            self._written[id(node)] = formula.text(display.tree(node, self._symbols))
+            self._written[id(node)] = formula.text(tree(node, self._symbols))
         return _PLACE.sub(lambda place: names[place[0]], self._written[id(node)])

@@ -8,56 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 from exactformer.numbers import formula as show
 from exactformer.numbers.algebra import Algebra, normal_form
+from exactformer.numbers.as_written import LONGEST, as_written, once, operation
 from exactformer.numbers.budget import Budget
+from exactformer.numbers.digits import digits
 from exactformer.numbers.errors import Undecided
-from exactformer.numbers.formula import Formula, Symbol, Value
-from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers.formula import Formula, Value
+from exactformer.numbers.nodes import Exact, Named, Number, Undefined
 from exactformer.numbers.ratios import Polynomial, Ratio, Stuck
 
-_Found = TypeVar("_Found")
-_LONGEST = 160  # nodes of a formula that is shown whole
 _MOST_TERMS = 3  # of a sum that is also tried term by term
-_BUDGET = Budget(nodes=_LONGEST, terms=200, generators=14, work=10_000)
+_BUDGET = Budget(nodes=LONGEST, terms=200, generators=14, work=10_000)
 
 
 def simplified(x: Number) -> str:
-    return _once(x, "simplified", lambda: _shown(x, _simplest(x), show.text))
+    return once(x, "simplified", lambda: _shown(x, _simplest(x), show.text))
 
 
 def latex(x: Number) -> str:
-    return _once(x, "latex", lambda: _shown(x, _simplest(x), show.latex))
+    return once(x, "latex", lambda: _shown(x, _simplest(x), show.latex))
 
 
 def written(x: Number) -> str:
-    return _once(x, "written", lambda: _shown(x, _as_written(x), show.text))
+    return once(x, "written", lambda: _shown(x, as_written(x), show.text))
 
 
 def written_latex(x: Number) -> str:
-    return _shown(x, _as_written(x), show.latex)
-
-
-def _once(x: Number, what: str, find: Callable[[], _Found]) -> _Found:
-    """What a number is shown by is asked for in many places, and remembered with it."""
-    if type(x) is not Named:
-        return find()
-    if x.shown is None:
-        x.shown = {}
-    if what not in x.shown:
-        x.shown[what] = find()
-    return x.shown[what]  # type: ignore[no-any-return]
-
-
-def short(x: Number) -> str:
-    """A few words for messages."""
-    if type(x) is Undefined:
-        return "an undefined value"
-    plain = _as_written(x)
-    as_text = None if plain is None else show.text(plain)
-    return as_text if as_text is not None and len(as_text) <= 60 else "a long closed form"
+    return _shown(x, as_written(x), show.latex)
 
 
 def _shown(x: Number, form: Formula | None, write: Callable[[Formula], str]) -> str:
@@ -69,84 +49,9 @@ def _shown(x: Number, form: Formula | None, write: Callable[[Formula], str]) -> 
 def by_digits(x: Number, write: Callable[[Formula], str] = show.text) -> str:
     """What stands for a closed form that is too long to read."""
     try:
-        return ("≈ " if write is show.text else r"\approx ") + x.digits(12)
+        return ("≈ " if write is show.text else r"\approx ") + digits(x, 12)
     except Undecided:
         return "(a long closed form)" if write is show.text else r"\text{(a long closed form)}"
-
-
-# -- as written
-def _as_written(x: Number) -> Formula | None:
-    if type(x) is Exact:
-        return Value(x.fraction) if x.origin is None else _as_written(x.origin)
-    if type(x) is not Named:
-        return None
-    return _once(x, "tree", lambda: None if _size(x, _LONGEST) >= _LONGEST else tree(x, {}))
-
-
-def in_order(root: Named) -> list[Named]:
-    """The nodes below `root`, each after what it is made of."""
-    order: list[Named] = []
-    seen: set[int] = set()
-    stack = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((arg, False) for arg in node.args if type(arg) is Named)
-    return order
-
-
-def _size(root: Named, limit: int) -> int:
-    """The number of nodes of the formula, counted to `limit`."""
-    count, stack = 0, [root]
-    while stack and count < limit:
-        node = stack.pop()
-        count += 1 + sum(type(arg) is Exact for arg in node.args)
-        stack.extend(arg for arg in node.args if type(arg) is Named)
-    return count
-
-
-def tree(node: Exact | Named, symbols: dict[int, Symbol]) -> Formula:
-    def below(arg: Exact | Named) -> Formula:
-        if type(arg) is Named and id(arg) in symbols:
-            return symbols[id(arg)]
-        return tree(arg, symbols)
-
-    if type(node) is Exact:
-        return Value(node.fraction)
-    assert type(node) is Named
-    return _operation(node, [below(arg) for arg in node.args])
-
-
-def _operation(node: Named, args: list[Formula]) -> Formula:
-    match node.op:
-        case "lin":
-            integers, constant, denominator = node.data
-            terms = [show.product([Value(Fraction(c)), x]) for c, x in zip(integers, args, strict=True)]
-            if len(terms) == 1 and constant == 0:
-                return show.product([Value(Fraction(integers[0], denominator)), args[0]])
-            if constant:
-                terms.insert(0 if constant > 0 else len(terms), Value(Fraction(constant)))
-            return show.quotient(show.total(terms), Value(Fraction(denominator)))
-        case "dot":
-            half = len(args) // 2
-            return show.total([show.product([x, y]) for x, y in zip(args[:half], args[half:], strict=True)])
-        case "div":
-            return show.quotient(*args) if args[1] != show.ONE else args[0]
-        case "pow":
-            exponent = Fraction(int(node.data.p), int(node.data.q))
-            if exponent < 0:
-                return show.Quotient(show.ONE, show.Power(args[0], -exponent) if exponent != -1 else args[0])
-            return show.Power(args[0], exponent)
-        case "exp" if isinstance(args[0], Value):
-            return show.Power(show.E_SYMBOL, args[0].value)
-        case "pi":
-            return show.PI_SYMBOL
-        case op:
-            return show.Function(op, args[0])
 
 
 # -- simplified
@@ -155,11 +60,11 @@ def _simplest(x: Number) -> Formula | None:
         return Value(x.fraction)
     if type(x) is not Named:
         return None
-    return _once(x, "simplest", lambda: _shortest(x))
+    return once(x, "simplest", lambda: _shortest(x))
 
 
 def _shortest(x: Named) -> Formula | None:
-    plain = _as_written(x)
+    plain = as_written(x)
     if plain is None:
         return None
     candidates = [_one_fraction(x), _term_by_term(x), plain]
@@ -170,8 +75,8 @@ def _term_by_term(x: Named) -> Formula | None:
     """A sum whose terms are simplified one by one, not put over one denominator."""
     if x.op != "lin" or len(x.args) > _MOST_TERMS:
         return None
-    args = [_one_fraction(arg) or _as_written(arg) for arg in x.args if type(arg) is Named]
-    return _operation(x, args)  # type: ignore[arg-type]
+    args = [_one_fraction(arg) or as_written(arg) for arg in x.args if type(arg) is Named]
+    return operation(x, args)  # type: ignore[arg-type]
 
 
 def _one_fraction(x: Named) -> Formula | None:

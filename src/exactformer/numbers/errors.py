@@ -1,4 +1,4 @@
-"""What a number can answer instead of a value."""
+"""The errors that a question about numbers ends in where there is no answer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The constructors of the graph: sums, products, quotients and powers of numbers.
+"""The constructors of the graph: sums, products and quotients of numbers.
 
-Rationals are computed at once; what is named becomes a node. Each constructor keeps the promise of `number.py`: a node
+Rationals are computed at once; what is named becomes a node. Each constructor keeps the promise of `nodes.py`: a node
 exists. None of them tries to recover a rational from named numbers; `decide.recover` does, where it is asked to.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import lcm
 
-from flint import fmpq, fmpz
+from flint import fmpq
 
-from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers import decide
+from exactformer.numbers.as_written import brief
+from exactformer.numbers.nodes import Exact, Named, Number, Undefined
 
 ZERO, ONE = Exact(fmpq(0)), Exact(fmpq(1))
-_HALF = fmpq(1, 2)
-_LARGEST_POWER = 1_000_000  # bits of a rational power that is computed out
 
 
 def add(a: Number, b: Number) -> Number:
@@ -150,94 +150,12 @@ def divide(a: Number, b: Number) -> Number:
         return a if type(a) is Undefined else b
     sign = decide.sign(b)
     if sign == 0:
-        raise ZeroDivisionError(f"division by {display.short(b)}, which is proved to be zero")
+        raise ZeroDivisionError(f"division by {brief(b)}, which is proved to be zero")
     if type(a) is Exact:
         return ZERO if a.value == 0 else Named("div", (a, b), None, _sign(a.value) * sign)
     assert type(a) is Named
     return Named("div", (a, b), None, a.known * sign)
 
 
-def power(a: Number, exponent: Number) -> Number:
-    """a ** exponent: any real base for integers, a base that is proved not negative otherwise."""
-    if type(a) is Undefined or type(exponent) is Undefined:
-        return a if type(a) is Undefined else exponent
-    if type(exponent) is Named:
-        return functions.exp(multiply(exponent, functions.log(a)))
-    assert type(exponent) is Exact
-    r = exponent.value
-    if r == 0:
-        return ONE
-    if r == 1:
-        return a
-    if type(a) is Exact:
-        return _rational_power(a, r)
-    assert type(a) is Named
-    if r.q == 1 and r > 0:
-        return Named("pow", (a,), r, a.known if r.p % 2 else abs(a.known))
-    sign = decide.sign(a)
-    if sign == 0:
-        return _power_of_zero(r)
-    if sign < 0 and r.q != 1:
-        raise ValueError(f"{display.short(a)} is negative and has no real power {r}")
-    return Named("pow", (a,), r, sign if r.p % 2 else 1)
-
-
-def _rational_power(a: Exact, r: fmpq) -> Number:
-    if a.value == 0:
-        return _power_of_zero(r)
-    if r.q == 1:
-        if abs(int(r.p)) * a.value.height_bits() > _LARGEST_POWER:
-            raise ValueError(f"a rational to the power {r} is too large to compute out")
-        return Exact(a.value ** int(r.p), a.recovered)
-    if a.value < 0:
-        raise ValueError(f"{display.short(a)} is negative and has no real power {r}")
-    if a.value == 1:
-        return a
-    root = _exact_root(a.value, int(r.q))
-    if root is not None:
-        return _rational_power(Exact(root, a.recovered), fmpq(r.p))
-    if r == _HALF:
-        outside, inside = _square_part(a.value)
-        if outside != 1:
-            return combination((outside,), (Named("pow", (Exact(inside),), r, 1),))
-    return Named("pow", (a,), r, 1)
-
-
-def _power_of_zero(r: fmpq) -> Number:
-    if r < 0:
-        raise ZeroDivisionError("zero to a negative power")
-    return ZERO
-
-
-def _exact_root(value: fmpq, degree: int) -> fmpq | None:
-    """The rational whose power `degree` is `value`, if there is one."""
-    if degree > 64:
-        return None
-    parts = []
-    for part in (value.p, value.q):
-        root = part.root(degree)
-        if root**degree != part:
-            return None
-        parts.append(root)
-    return fmpq(*parts)
-
-
-def _square_part(value: fmpq) -> tuple[fmpq, fmpq]:
-    """s, m with value = s²·m and m free of squares (as far as small factors show)."""
-    outside, inside = fmpq(1), value
-    for part, direction in ((value.p, 1), (value.q, -1)):
-        for prime, exponent in factors(part):
-            outside *= fmpq(prime) ** (direction * (exponent // 2))
-    return outside, inside / outside**2
-
-
-def factors(n: fmpz) -> list[tuple[fmpz, int]]:
-    """Prime factors of an integer that is small enough to be factored at once; a large one is left whole."""
-    return [(p, int(e)) for p, e in n.factor()] if n.height_bits() <= 64 else [(n, 1)]
-
-
 def _sign(value: fmpq | int) -> int:
     return (value > 0) - (value < 0)
-
-
-from exactformer.numbers import decide, display, functions  # noqa: E402

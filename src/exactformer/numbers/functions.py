@@ -1,6 +1,6 @@
-"""exp, log, sqrt, sin, cos, tanh, erf, erfc and π of exact-or-named numbers.
+"""exp, log, sin, cos, tanh, erf, erfc and π of exact-or-named numbers.
 
-Values that are rational by definition (exp 0, log 1, a perfect square) come out as rationals; so does what algebra proves,
+Values that are rational by definition (exp 0, log 1) come out as rationals; so does what algebra proves,
 such as log(exp(x)).
 """
 
@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flint import fmpq
-
-from exactformer.numbers import decide, display
-from exactformer.numbers.field import ONE, ZERO, power
-from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers import decide
+from exactformer.numbers.as_written import brief
+from exactformer.numbers.field import ONE, ZERO
+from exactformer.numbers.nodes import Exact, Named, Number, Undefined
 from exactformer.numbers.parse import required
-
-_HALF = Exact(fmpq(1, 2))
 
 
 def _entire(op: str, at_zero: Exact, sign: Callable[[int], int]) -> Callable[[Any], Number]:
@@ -41,7 +38,8 @@ def _entire(op: str, at_zero: Exact, sign: Callable[[int], int]) -> Callable[[An
 def exp(value: Any) -> Number:
     """e^x.
 
-    >>> exp(log(Exact(fmpq(7, 2))))
+    >>> from exactformer.numbers import exact
+    >>> exp(log(exact("7/2")))
     exact('7/2')
     """
     x = required(value)
@@ -66,22 +64,13 @@ def log(value: Any) -> Number:
     if type(x) is Undefined:
         return x
     if decide.sign(x) <= 0:
-        raise ValueError(f"{display.short(x)} is not positive and has no logarithm")
+        raise ValueError(f"{brief(x)} is not positive and has no logarithm")
     if type(x) is Exact:
         return ZERO if x.value == 1 else Named("log", (x,), None, 1 if x.value > 1 else -1)
     assert type(x) is Named
     if x.op == "exp":
         return x.args[0]
     return decide.recover(Named("log", (x,)))
-
-
-def sqrt(value: Any) -> Number:
-    """The square root of a number that is proved not negative.
-
-    >>> sqrt(4), sqrt(8), sqrt(Exact(fmpq(2, 3)))
-    (exact('2'), <2·√2>, <√(2/3)>)
-    """
-    return decide.recover(power(required(value), _HALF))
 
 
 def pi() -> Number:

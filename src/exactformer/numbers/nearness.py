@@ -6,13 +6,13 @@ from fractions import Fraction
 
 from flint import fmpq
 
-from exactformer.numbers.enclosure import digits
+from exactformer.numbers.digits import digits
 from exactformer.numbers.errors import Undecided
 from exactformer.numbers.field import subtract
-from exactformer.numbers.number import Exact, Named
+from exactformer.numbers.nodes import Exact, Named
 
 _SIMPLE = 12  # the largest denominator of a number that others are next to
-_CLOSE = 9  # digits that agree with it, at least: with three of the distance, as many as 12 digits tell
+_CLOSE = 9  # digits that agree with it at least: with three of the difference, as much as 12 digits would say
 
 
 def nearly(x: Named, n: int = 12) -> str:
@@ -32,7 +32,7 @@ def nearly(x: Named, n: int = 12) -> str:
     try:
         distance = digits(subtract(x, Exact(fmpq(simple.numerator, simple.denominator))), 3)
     except Undecided:
-        return proved  # too close for any enclosure that is looked at
+        return proved  # too close for any enclosure that is tried
     if distance == "0":
         return proved
     return f"{simple} - {distance[1:]}" if distance.startswith("-") else f"{simple} + {distance}"

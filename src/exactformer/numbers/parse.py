@@ -1,4 +1,4 @@
-"""How rationals come in: from text, integers, fractions and decimals; from floats only when asked by name."""
+"""How rationals come in: from text, integers, fractions and decimals; from floats only with `from_float`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from flint import fmpq, fmpz
 
 from exactformer.messages import short
-from exactformer.numbers.number import Exact, Number
+from exactformer.numbers.nodes import Exact, Number
 
 _DIGITS = "[0-9]+(?:_[0-9]+)*"  # ASCII: other alphabets have digits too, which are easily taken for something else
 _DECIMAL = re.compile(rf"([+-]?)({_DIGITS})?(?:\.({_DIGITS})?)?(?:[eE]([+-]?[0-9]+))?")
@@ -27,7 +27,7 @@ def exact(value: Any) -> Exact:
     (exact('3/10'), exact('-3/10'), exact('7'), exact('1/100000'))
     >>> exact(0.3)
     Traceback (most recent call last):
-    TypeError: the float 0.3 is not taken for a number in passing: write exact("0.3") for the decimal, ...
+    TypeError: the float 0.3 is not converted implicitly: write exact("0.3") for the decimal, ...
     """
     if isinstance(value, str):
         return Exact(_rational(value))
@@ -54,7 +54,7 @@ def from_float(value: Any) -> Exact:
 
 
 def as_number(value: Any) -> Number | None:
-    """`value` as a number where that loses nothing; None for what is no number; a float is refused by name."""
+    """`value` as a number where that loses nothing; None for what is no number; a float is refused."""
     if isinstance(value, Number):
         return value
     if isinstance(value, bool):
@@ -75,7 +75,7 @@ def as_number(value: Any) -> Number | None:
         raise ValueError(f"{value} is not a number to compute with")
     if isinstance(value, float) or (isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational)):
         raise TypeError(
-            f"the float {value} is not taken for a number in passing: "
+            f"the float {value} is not converted implicitly: "
             f'write exact("{value}") for the decimal, or from_float({value}) for the binary fraction that the float is'
         )
     if isinstance(value, numbers.Integral):  # NumPy's integers

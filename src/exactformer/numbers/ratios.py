@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flint import fmpq, fmpz_mpoly_ctx
+from flint import fmpq, fmpz, fmpz_mpoly_ctx
 
 from exactformer.numbers.budget import Budget
 
@@ -18,6 +18,11 @@ _GCD_TERMS, _GCD_DEGREE = 80, 80  # polynomials beyond this are not searched for
 _FACTOR_TERMS, _FACTOR_DEGREE = 40, 40
 _LONGEST_COEFFICIENT = 10_000  # bits
 _LONG = 2048  # bits of coefficients whose product costs about as much again as its handling
+
+
+def factors(n: fmpz) -> list[tuple[fmpz, int]]:
+    """Prime factors of an integer that is small enough to be factored at once; a large one is left whole."""
+    return [(p, int(e)) for p, e in n.factor()] if n.height_bits() <= 64 else [(n, 1)]
 
 
 class Stuck(Exception):
@@ -37,7 +42,7 @@ class Meter:
 
 
 def _bits(p: Polynomial) -> int:
-    """Of the leading coefficient: how long the coefficients are, about."""
+    """Of the leading coefficient: roughly how long the coefficients are."""
     return int(p.leading_coefficient().height_bits()) if p != 0 else 0
 
 
@@ -66,7 +71,7 @@ class Ring:
         if len(product) > self.budget.terms:
             raise Stuck("too many terms")
         if _bits(product) > _LONGEST_COEFFICIENT:
-            raise Stuck("too long coefficients")
+            raise Stuck("coefficients that are too long")
         return product
 
     def multiply(self, a: Ratio, b: Ratio) -> Ratio:

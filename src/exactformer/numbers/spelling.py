@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from exactformer.numbers.number import Exact, Named, Number, Undefined
+from exactformer.numbers.nodes import Exact, Named, Number, Undefined, nodes_below
 
 
 def spelled(numbers: Iterable[Number]) -> Iterator[tuple[Any, ...]]:
@@ -20,7 +20,7 @@ def spelled(numbers: Iterable[Number]) -> Iterator[tuple[Any, ...]]:
     names: dict[int, int] = {}  # by identity: the nodes live as long as the numbers do
     for number in numbers:
         if isinstance(number, Named):
-            for node in _unnamed(number, names):
+            for node in nodes_below(number, names):
                 yield "node", node.op, tuple(_leaf(arg, names) for arg in node.args), _data(node.data)
                 names[id(node)] = len(names)
         yield _leaf(number, names)
@@ -32,20 +32,6 @@ def _leaf(number: Number, names: dict[int, int]) -> tuple[Any, ...]:
     if isinstance(number, Undefined):
         return "undefined", number.why, number.undecided
     return "named", names[id(number)]
-
-
-def _unnamed(root: Named, names: dict[int, int]) -> Iterator[Named]:
-    """The nodes below `root` that have no name yet, each after those that it is made of; they are named as they are yielded."""
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        missing = [arg for arg in node.args if isinstance(arg, Named) and id(arg) not in names]
-        if id(node) in names or not missing:
-            stack.pop()
-            if id(node) not in names:
-                yield node
-        else:
-            stack.extend(missing)
 
 
 def _data(data: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from exactformer.numbers.number import Named
+from exactformer.numbers.nodes import Named, nodes_below
 
-_MOST_KINDS = 20_000  # beyond this, nodes are told apart by identity alone
+_MOST_KINDS = 20_000  # beyond this, nodes are distinguished by identity alone
 
 
 class Structure:
@@ -24,19 +24,10 @@ class Structure:
         self._kinds: dict[Any, int] = {}
 
     def name(self, root: Named) -> int:
-        names, stack = self._names, [root]
-        while stack:
-            node = stack[-1]
-            if id(node) in names:
-                stack.pop()
-                continue
-            missing = [arg for arg in node.args if type(arg) is Named and id(arg) not in names]
-            if missing:
-                stack.extend(missing)
-                continue
-            names[id(node)] = self._kind(node)
+        for node in nodes_below(root, self._names):
+            self._names[id(node)] = self._kind(node)
             self._kept.append(node)
-        return names[id(root)]
+        return self._names[id(root)]
 
     def _kind(self, node: Named) -> int:
         args = [self._names[id(a)] if type(a) is Named else (int(a.value.p), int(a.value.q)) for a in node.args]  # type: ignore[union-attr]

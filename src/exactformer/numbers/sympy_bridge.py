@@ -7,9 +7,8 @@ from typing import Any
 from flint import fmpq
 
 from exactformer.numbers import functions
-from exactformer.numbers.display import in_order
 from exactformer.numbers.errors import UndefinedValue
-from exactformer.numbers.number import Exact, Named, Number
+from exactformer.numbers.nodes import Exact, Named, Number, nodes_below
 from exactformer.numbers.parse import exact
 
 _LARGEST = 5_000  # nodes: SymPy writes shared parts out, and slows down
@@ -28,11 +27,13 @@ def to_sympy(x: Number) -> Any:
         return sympy.Rational(int(x.value.p), int(x.value.q))
     if not isinstance(x, Named):
         raise UndefinedValue(f"undefined: {getattr(x, 'why', x)}")
-    order = in_order(x)
+    order: dict[int, Named] = {}
+    for node in nodes_below(x, order):
+        order[id(node)] = node
     if len(order) > _LARGEST:
         raise ValueError(f"a closed form of {len(order):,} operations is too long for SymPy ({_LARGEST:,})")
     done: dict[int, Any] = {}
-    for node in order:
+    for node in order.values():
         args = [done[id(a)] if isinstance(a, Named) else to_sympy(a) for a in node.args]
         done[id(node)] = _operation(sympy, node, args)
     return done[id(x)]

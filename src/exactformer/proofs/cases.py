@@ -15,7 +15,7 @@ from exactformer.model import Choice, Model, Values, forward
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
 from exactformer.numbers.decimals import outwards
-from exactformer.numbers.enclosure import ball_bounds, decimal_bounds
+from exactformer.numbers.digits import ball_bounds, decimal_bounds
 from exactformer.proofs.answers import MOST_LOGITS, bounds, reason
 
 _DIGITS = 12

@@ -9,7 +9,7 @@ from typing import Any
 from flint import arb
 
 from exactformer.numbers import Exact, Named, Undecided
-from exactformer.numbers.enclosure import ball_bounds, decimal_bounds
+from exactformer.numbers.digits import ball_bounds, decimal_bounds
 from exactformer.render.values import largest, show
 from exactformer.trace import Output, Step, Trace
 

@@ -11,7 +11,7 @@ from exactformer.circuits.matrices import Table
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.axes import POSITION, TOKEN
 from exactformer.numbers import Exact, Named
-from exactformer.numbers.enclosure import fixed_decimals
+from exactformer.numbers.digits import fixed_decimals
 from exactformer.render.values import show
 from exactformer.trace import Trace
 

@@ -9,7 +9,7 @@ from flint import arb
 
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Named, Number, Undecided, Undefined
-from exactformer.numbers.enclosure import ball_bounds, ball_digits
+from exactformer.numbers.digits import ball_bounds, ball_digits
 from exactformer.numbers.nearness import nearly
 
 _LONGEST = 60  # characters of a closed form that stands in a line

@@ -19,9 +19,9 @@ from exactformer.numbers import Exact, Named, Undecided, Undefined
 from exactformer.numbers.algebra import normal_form
 from exactformer.numbers.budget import WORKING_BITS, Budget
 from exactformer.numbers.congruence import Congruence
-from exactformer.numbers.decide import compare
 from exactformer.numbers.enclosure import ball
 from exactformer.numbers.field import subtract
+from exactformer.numbers.order import compare
 from exactformer.numbers.ratios import Stuck
 
 # A proof from the steps before is short, but a row of attention has two unknowns for every key.

@@ -17,7 +17,7 @@ from exactformer.model.fields import ConfigError
 from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, Named, Undecided, Undefined
 from exactformer.numbers.definitions import Symbols
-from exactformer.numbers.enclosure import decimal_bounds
+from exactformer.numbers.digits import decimal_bounds
 from exactformer.numbers.nearness import nearly
 from exactformer.render import json as as_json
 from exactformer.render.layout import summary, verdict

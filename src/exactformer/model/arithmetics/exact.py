@@ -30,8 +30,9 @@ from exactformer.numbers import (
     sqrt,
 )
 from exactformer.numbers.arrays import Array, matmul, zeros
-from exactformer.numbers.decide import compare, ranking, recover_all
+from exactformer.numbers.decide import recover_all
 from exactformer.numbers.field import ONE, ZERO, add, combination, divide, dot, multiply, negate, subtract, total
+from exactformer.numbers.order import compare, ranking
 from exactformer.numbers.structure import Structure
 
 

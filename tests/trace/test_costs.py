@@ -13,13 +13,13 @@ import exactformer as xf
 from exactformer.model import Config, Model
 from exactformer.model.arithmetics.counting import KINDS
 from exactformer.numbers import exact
-from exactformer.trace import budget as counting
-from exactformer.trace.budget import _backward, _blank, _decoding, _forward, budgets
+from exactformer.trace import costs as counting
+from exactformer.trace.costs import _backward, _blank, _decoding, _forward, costs
 from random_models import random_model
 
 
 def stage(name: str, length: int, head_dim: int | None = None) -> dict[str, int]:
-    forward = budgets(xf.load("length4").model, (length,), 2, head_dim)[0]
+    forward = costs(xf.load("length4").model, (length,), 2, head_dim)[0]
     return forward.stages[name][length]
 
 
@@ -39,7 +39,7 @@ def test_a_causal_softmax_takes_fewer_exponentials_than_the_lesson_says() -> Non
 @pytest.mark.parametrize("seed", range(6))
 def test_polynomials_agree_with_counts_further_out(seed: int) -> None:
     model = random_model(random.Random(seed), dims=(2, 4), blocks=2, mask="causal")
-    found = {budget.name: budget for budget in budgets(model, (6, 7, 9), 2)}
+    found = {way.name: way for way in costs(model, (6, 7, 9), 2)}
     ways = {"forward": _forward, "backward": _backward, "decoding with a KV cache": _decoding}
     for name, count in ways.items():
         for length in (7, 9):
@@ -78,20 +78,20 @@ def test_a_model_of_the_size_of_gpt2_is_counted_at_once() -> None:
     small = random_model(random.Random(0), config)
     large = replace(config, vocabulary=tuple(map(str, range(50_257))), dim=768, heads=12, head_dim=64, mlp=3072)
     start = time.process_time()
-    forward = budgets(_blank(large, small, 1024), (8,), 2)[0]
+    forward = costs(_blank(large, small, 1024), (8,), 2)[0]
     assert forward.total(8)["multiplications"] > 8 * 123_000_000
     assert forward.stages["logits"][8]["multiplications"] == 8 * 768 * 50_257
     assert time.process_time() - start < 10
 
 
 def test_decoding_does_each_projection_once() -> None:
-    forward, _, decoding, _ = budgets(xf.load("length4").model, (5,), 2)
+    forward, _, decoding, _ = costs(xf.load("length4").model, (5,), 2)
     assert decoding.stages["attn.k"][5] == forward.stages["attn.k"][5]
     assert decoding.stages["attn.qk"][5]["multiplications"] == 4 * (1 + 2 + 3 + 4 + 5)  # no score that the mask would hide
 
 
 def test_tiles_pay_for_rescaling_with_exponentials() -> None:
-    *_, one_tile = budgets(xf.load("length4").model, (4,), 4)
-    *_, small = budgets(xf.load("length4").model, (4,), 1)
+    *_, one_tile = costs(xf.load("length4").model, (4,), 4)
+    *_, small = costs(xf.load("length4").model, (4,), 1)
     assert one_tile.total(4)["exponentials"] == 10
     assert small.total(4)["exponentials"] == 10 + (0 + 1 + 2 + 3)

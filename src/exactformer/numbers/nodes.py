@@ -19,14 +19,58 @@ Nodes are immutable as far as their meaning goes; some slots remember what was f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from flint import arb, fmpq
 
 from exactformer.numbers.budget import DEFAULT, Budget
 from exactformer.numbers.errors import UndefinedValue
+
+
+class Enclosure(NamedTuple):
+    """low ≤ value ≤ high, proved; both are dyadic rationals."""
+
+    low: Fraction
+    high: Fraction
+
+
+class Definitions(NamedTuple):
+    """A closed form in symbols, and what they stand for, in order."""
+
+    text: str
+    where: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """What the methods of a number do: `operators.py` has it, which imports modules that import the classes below."""
+
+    add: Callable[[Any, Any], Number]
+    subtract: Callable[[Any, Any], Number]
+    multiply: Callable[[Any, Any], Number]
+    divide: Callable[[Any, Any], Number]
+    power: Callable[[Any, Any], Number]
+    negate: Callable[[Number], Number]
+    exp: Callable[[Number], Number]
+    log: Callable[[Number], Number]
+    sqrt: Callable[[Number], Number]
+    sin: Callable[[Number], Number]
+    cos: Callable[[Number], Number]
+    tanh: Callable[[Number], Number]
+    sign: Callable[[Number, Budget], int]
+    compare: Callable[[Number, object, Callable[[int, int], bool]], bool]
+    enclose: Callable[[Number, int], Enclosure]
+    digits: Callable[[Number, int], str]
+    nearest_float: Callable[[Number], float]
+    written: Callable[[Number], str]
+    simplified: Callable[[Number], str]
+    latex: Callable[[Number], str]
+    written_latex: Callable[[Number], str]
+    define: Callable[[Number], Definitions]
 
 
 class Number:
@@ -42,69 +86,70 @@ class Number:
 
     __slots__ = ()
     status: ClassVar[str]
+    operators: ClassVar[Operators]
 
     # -- field operations: built, then recovered as a rational where algebra proves one
     def __add__(self, other: Any) -> Number:
-        return _combine(field.add, self, other)
+        return self.operators.add(self, other)
 
     def __radd__(self, other: Any) -> Number:
-        return _combine(field.add, other, self)
+        return self.operators.add(other, self)
 
     def __sub__(self, other: Any) -> Number:
-        return _combine(field.subtract, self, other)
+        return self.operators.subtract(self, other)
 
     def __rsub__(self, other: Any) -> Number:
-        return _combine(field.subtract, other, self)
+        return self.operators.subtract(other, self)
 
     def __mul__(self, other: Any) -> Number:
-        return _combine(field.multiply, self, other)
+        return self.operators.multiply(self, other)
 
     def __rmul__(self, other: Any) -> Number:
-        return _combine(field.multiply, other, self)
+        return self.operators.multiply(other, self)
 
     def __truediv__(self, other: Any) -> Number:
-        return _combine(field.divide, self, other)
+        return self.operators.divide(self, other)
 
     def __rtruediv__(self, other: Any) -> Number:
-        return _combine(field.divide, other, self)
+        return self.operators.divide(other, self)
 
     def __pow__(self, exponent: Any) -> Number:
-        return _combine(field.power, self, exponent)
+        return self.operators.power(self, exponent)
 
     def __rpow__(self, base: Any) -> Number:
-        return _combine(field.power, base, self)
+        return self.operators.power(base, self)
 
     def __neg__(self) -> Number:
-        return field.negate(self)
+        return self.operators.negate(self)
 
     def __pos__(self) -> Number:
         return self
 
     def __abs__(self) -> Number:
-        return self if type(self) is Undefined or self.sign() >= 0 else field.negate(self)
+        return self if type(self) is Undefined or self.sign() >= 0 else self.operators.negate(self)
 
     # -- decisions: proved, or `Undecided` is raised
     def sign(self, budget: Budget = DEFAULT) -> int:
         """-1, 0 or 1, proved."""
-        return decide.sign(self, budget)
+        return self.operators.sign(self, budget)
 
     def __eq__(self, other: object) -> bool:
-        return _compare(self, other, lambda sign: sign == 0)
+        return self.operators.compare(self, other, operator.eq)
 
     def __ne__(self, other: object) -> bool:
-        return _compare(self, other, lambda sign: sign != 0)
+        return self.operators.compare(self, other, operator.ne)
 
     def __lt__(self, other: Any) -> bool:
-        return _compare(self, other, lambda sign: sign < 0)
+        return self.operators.compare(self, other, operator.lt)
 
     def __le__(self, other: Any) -> bool:
-        return _compare(self, other, lambda sign: sign <= 0)
+        return self.operators.compare(self, other, operator.le)
 
     def __gt__(self, other: Any) -> bool:
-        return _compare(self, other, lambda sign: sign > 0)
+        return self.operators.compare(self, other, operator.gt)
 
     def __ge__(self, other: Any) -> bool:
-        return _compare(self, other, lambda sign: sign >= 0)
+        return self.operators.compare(self, other, operator.ge)
 
     __hash__: ClassVar[Any] = None
 
@@ -112,45 +157,45 @@ class Number:
         return self.sign() != 0
 
     def __float__(self) -> float:
-        raise TypeError("a number is not turned into a float in passing: ask for x.to_float() or x.digits(n)")
+        raise TypeError("a number is not converted to a float implicitly: ask for x.to_float() or x.digits(n)")
 
     def __int__(self) -> int:
-        raise TypeError("a named number is not turned into an integer in passing: compare it with one, or ask for its enclosure")
+        raise TypeError("a named number is not converted to an integer: compare it with one, or ask for its enclosure")
 
     # -- approximations, each proved
-    def enclosure(self, bits: int = 64) -> enclosure.Enclosure:
+    def enclosure(self, bits: int = 64) -> Enclosure:
         """Two rationals around the value, no further apart than 2**-bits of it."""
-        return enclosure.enclose(self, bits)
+        return self.operators.enclose(self, bits)
 
     def digits(self, n: int = 12) -> str:
         """The value correctly rounded to `n` significant decimals."""
-        return enclosure.digits(self, n)
+        return self.operators.digits(self, n)
 
     def to_float(self) -> float:
         """The float64 nearest to the value, proved."""
-        return enclosure.nearest_float(self)
+        return self.operators.nearest_float(self)
 
     # -- display
     @property
     def written(self) -> str:
         """The closed form as it was computed, not simplified."""
-        return display.written(self)
+        return self.operators.written(self)
 
     def __str__(self) -> str:
-        return display.simplified(self)
+        return self.operators.simplified(self)
 
     @property
     def latex(self) -> str:
-        return display.latex(self)
+        return self.operators.latex(self)
 
     @property
     def written_latex(self) -> str:
-        return display.written_latex(self)
+        return self.operators.written_latex(self)
 
     @property
-    def definitions(self) -> definitions.Definitions:
+    def definitions(self) -> Definitions:
         """A long closed form in symbols, with the list of what they stand for."""
-        return definitions.Symbols().define(self)
+        return self.operators.define(self)
 
     def _repr_latex_(self) -> str:
         return f"${self.latex}$"
@@ -162,22 +207,22 @@ class Number:
 
     # -- NumPy calls these for np.exp, np.sqrt, … of object arrays
     def exp(self) -> Number:
-        return functions.exp(self)
+        return self.operators.exp(self)
 
     def log(self) -> Number:
-        return functions.log(self)
+        return self.operators.log(self)
 
     def sqrt(self) -> Number:
-        return functions.sqrt(self)
+        return self.operators.sqrt(self)
 
     def sin(self) -> Number:
-        return functions.sin(self)
+        return self.operators.sin(self)
 
     def cos(self) -> Number:
-        return functions.cos(self)
+        return self.operators.cos(self)
 
     def tanh(self) -> Number:
-        return functions.tanh(self)
+        return self.operators.tanh(self)
 
     def conjugate(self) -> Number:
         return self
@@ -259,9 +304,9 @@ class Named(Number):
         self.ball: arb | None = None
         self.exact: Exact | None = None  # the rational that this was proved to be
         self.settled = False  # has a proof of being rational been tried?
-        self.undecided: Budget | None = None  # with which its sign was looked for, and not found
-        self.shown: dict[str, Any] | None = None  # closed forms that were looked for, and how they are written
-        self.landmark = False  # proofs may stop here first and take the value for an unknown
+        self.undecided: Budget | None = None  # that was not enough to find its sign
+        self.shown: dict[str, Any] | None = None  # closed forms that were asked for, and how they are written
+        self.landmark = False  # a proof may first stop here and treat the value as an unknown
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -287,27 +332,23 @@ class Undefined(Number):
         return Undefined, (self.why, self.undecided)
 
 
-def _combine(operation: Callable[[Number, Number], Number], a: Any, b: Any) -> Number:
-    left, right = parse.as_number(a), parse.as_number(b)
-    if left is None or right is None:
-        return NotImplemented  # type: ignore[no-any-return]
-    return decide.recover(operation(left, right))
-
-
-def _compare(a: Number, b: object, verdict: Callable[[int], bool]) -> bool:
-    other = parse.as_number(b)
-    if other is None:
-        return NotImplemented  # type: ignore[no-any-return]
-    refuse_undefined(a)
-    refuse_undefined(other)
-    return verdict(decide.compare(a, other))
-
-
 def refuse_undefined(x: Number) -> None:
     """A question about a value that does not exist is an error with its reason."""
     if type(x) is Undefined:
         raise UndefinedValue(f"undefined: {x.why}")
 
 
-# The operators above close the circle: they need the modules that need the classes.
-from exactformer.numbers import decide, definitions, display, enclosure, field, functions, parse  # noqa: E402
+def nodes_below(root: Named, done: Container[int]) -> Iterator[Named]:
+    """`root` and the nodes below it whose identity is not in `done`, each after those that it is made of.
+
+    Whoever takes a node puts it into `done` before asking for the next one. A stack, not recursion: graphs may be deep.
+    """
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if id(node) in done:
+            stack.pop()
+        elif missing := [arg for arg in node.args if type(arg) is Named and id(arg) not in done]:
+            stack.extend(missing)
+        else:
+            yield node

@@ -7,22 +7,22 @@ from collections import Counter
 from exactformer.model import Config
 from exactformer.model.arithmetics.counting import KINDS
 from exactformer.render.layout import count
-from exactformer.trace.budget import Budget
+from exactformer.trace.costs import Costs
 
 
-def render(title: str, budgets: list[Budget], config: Config, tile: int) -> str:
+def render(title: str, costs: list[Costs], config: Config, tile: int) -> str:
     lines = [
         f"{title}: what it costs",
         f"{count(config.heads, 'head')} of {config.head_dim}, {count(config.blocks, 'block')}, mask {config.mask}",
     ]
-    for budget in budgets:
-        for length in budget.lengths:
-            how = "counted" if length in budget.counted else "from the polynomial that the counts lie on"
-            lines += ["", f"{budget.name}, T = {length:,} ({how})", _row("", KINDS)]
-            rows = [(stage, counts[length]) for stage, counts in budget.stages.items() if sum(counts[length].values())]
+    for way in costs:
+        for length in way.lengths:
+            how = "counted" if length in way.counted else "from the polynomial that the counts lie on"
+            lines += ["", f"{way.name}, T = {length:,} ({how})", _row("", KINDS)]
+            rows = [(stage, counts[length]) for stage, counts in way.stages.items() if sum(counts[length].values())]
             lines += [_row(stage, _numbers(counts)) for stage, counts in rows]
-            lines.append(_row("total", _numbers(budget.total(length))))
-    return "\n".join([*lines, "", *_memory(budgets[0].lengths, config, tile)]) + "\n"
+            lines.append(_row("total", _numbers(way.total(length))))
+    return "\n".join([*lines, "", *_memory(costs[0].lengths, config, tile)]) + "\n"
 
 
 def _memory(lengths: tuple[int, ...], config: Config, tile: int) -> list[str]:
