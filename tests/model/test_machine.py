@@ -48,8 +48,7 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 PROOFS = """
 import json
-from exactformer.certified import Prepared, certify
-from exactformer.certified.certificate import certify as certificate
+from exactformer.certificates import Prepared, certify, prove_token
 from exactformer.model import ConfigError
 from exactformer.proofs.cases import Case
 from exactformer.worksheets import load
@@ -57,9 +56,9 @@ from exactformer.worksheets import load
 model = load("capstone").model
 ready = Prepared(model)
 ready.prepare()
-found = certificate(model, [0, 1])
+found = certify(model, [0, 1])
 works = {
-    "certify": lambda: certify(model, [0, 1], prepared=ready),
+    "certify": lambda: prove_token(model, [0, 1], prepared=ready),
     "prepare": lambda: Prepared(model).prepare(),
     "verify": lambda: found.verify(model, ready),
     **{f"case {name}": (lambda name=name: Case(model, name)(("a", "b"))) for name in ("exact", "arb", "certified")},
@@ -182,7 +181,8 @@ def test_the_product_has_a_row_of_each_kind_for_every_thread(threads: int) -> No
 def test_what_is_told_of_a_pass_cannot_change_its_floats(setting: str) -> None:
     """A note, or a report of progress, runs anybody's code in the middle of a pass."""
     program = f"""
-    from exactformer.certified import CertifiedArithmetic, Prepared
+    from exactformer.certificates import Prepared
+    from exactformer.certified import CertifiedArithmetic
     from exactformer.model import ConfigError, forward
     from exactformer.worksheets import load
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from exactformer.certified.certificate import CLAIM, FORMAT, Bound, Certificate, CertificateError, Claim, Layer
+from exactformer.certificates.certificate import CLAIM, FORMAT, Bound, Certificate, CertificateError, Claim, Layer
 from exactformer.checkpoints.documents import open_regular, parse
 from exactformer.checkpoints.errors import CheckpointError, shown
 
