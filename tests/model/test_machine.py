@@ -49,7 +49,8 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
 PROOFS = """
 import json
 from exactformer.certificates import Prepared, certify, prove_token
-from exactformer.model import ConfigError
+from exactformer.certificates.hash import model_hash
+from exactformer.model import ConfigError, Model
 from exactformer.proofs.cases import Case
 from exactformer.worksheets import load
 
@@ -58,7 +59,8 @@ ready = Prepared(model)
 ready.prepare()
 found = certify(model, [0, 1])
 works = {
-    "certify": lambda: prove_token(model, [0, 1], prepared=ready),
+    "prove_token": lambda: prove_token(model, [0, 1], prepared=ready),
+    "hash": lambda: model_hash(Model(model.config, model.weights)),
     "prepare": lambda: Prepared(model).prepare(),
     "verify": lambda: found.verify(model, ready),
     **{f"case {name}": (lambda name=name: Case(model, name)(("a", "b"))) for name in ("exact", "arb", "certified")},
@@ -108,7 +110,7 @@ def results() -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("mode", MODES)
 def test_another_rounding_mode_is_refused_by_every_proof(mode: str, results: dict[str, dict[str, str]]) -> None:
     said = results[f"rounding {MODES[mode]:#x}"]
-    assert len(said) == 6
+    assert len(said) == 7
     assert all(line.startswith("the machine: floats are not rounded to nearest in this thread") for line in said.values()), said
 
 
@@ -188,10 +190,10 @@ def test_what_is_told_of_a_pass_cannot_change_its_floats(setting: str) -> None:
 
     model = load("capstone").model
 
-    def note(name, op, value, *reads, remarks=()):
-        if name == "embed":
+    def note(step):
+        if step.name == "embed":
             {setting}
-        return value
+        return step.values
 
     told = lambda: forward(model, [0, 1], CertifiedArithmetic(), note)
     progress = lambda: Prepared(model).prepare(lambda step: {setting})

@@ -26,7 +26,7 @@ from exactformer.model import Model
 if TYPE_CHECKING:
     from exactformer.certificates.verifying import Verification
 
-FORMAT = "exactformer certificate 2"
+VERSION = 3  # of the format: 2 has the first version of the model's hash, and is still read
 CLAIM = (
     "For each entry of tokens: in the transformer with this hash, whose floats are the rational numbers that they are and whose "
     "operations are those of the real numbers, given ids and the tokens of the entries before, the logit of token is equal to "
@@ -99,12 +99,13 @@ class Certificate:
     ((0,), True)
     """
 
-    model: str  # the hash
+    model: str  # the hash, of which formats 2 and 3 have versions 1 and 2
     ids: tuple[int, ...]
     cap: int  # limbs: how far it was gone
     tokens: tuple[Claim, ...]
     versions: dict[str, str]
     tables: str  # the hash
+    version: int = VERSION
 
     @property
     def continuation(self) -> tuple[int, ...]:

@@ -1,30 +1,38 @@
-"""What tells one model from every other: a SHA-256 over its configuration and all of its weights.
+"""What tells one model from every other: a SHA-256 over what its configuration says and over the values of its weights.
 
-In this order: the line `exactformer model 1`; a line of JSON with the configuration, keys sorted, exact numbers as texts, and the
-number of tokens in place of their names; then for each weight, in the order of `Weights.named()`, a line with its name, its type
-and its shape, and its entries in row-major order: the bytes of little-endian floats, or of exact numbers one text a line.
+In this order, each with its type and its length (`hashing.Digest`): `exactformer model 2`; the number of tokens; the settings that
+are not as usual, by name; then for each weight, by name: its name, its shape, and its values in row-major order. Those that are all
+floats of 64 bits are the bytes of these, little-endian, with one zero; others are spelled number by number, whole
+(`numbers/spelling.py`).
 
-Nothing is joined ambiguously: a line of JSON or of a name ends at its line feed, and type and shape say how many entries follow and
-how long they are. One thing is incomplete: a closed form that is too long to be shown counts by its first 60 digits alone, so two
-models whose weights differ only in such forms, and there only later, would have one hash. Rational weights are written whole.
+So a model has one hash however its numbers are held: a worksheet's 1/2, a file's 0.5 in float16 and Python's are one value. What
+tokens are called is no part of it: tokens are numbers to a proof.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from exactformer.model import Config, Model
-from exactformer.numbers import Exact
-from exactformer.numbers.enclosure import digits
+from exactformer.hashing import Digest
+from exactformer.model import Config, ConfigError, Model, machine
+from exactformer.numbers import Exact, Number
+from exactformer.numbers.spelling import spelled
 
 _TAKEN = "_sha256"  # where a model keeps its hash
 _PIECE = 1 << 20  # entries that are copied at a time
+
+# The settings that version 2 began with: what they are where nothing is said, and those that are always said. Frozen, whatever the
+# declared defaults become. One that is not here came later: its default changes nothing about a model, so it counts only where
+# something else is said, and the models of before keep their hash.
+USUAL = {
+    "activation": None, "epsilon": None, "final_norm": False, "hard": False, "heads": 1, "late_mask": False, "length": None,
+    "mlp": 0, "positions": "none", "residual": True, "scale_by_block": False, "stable": False, "unembedding": "tied",
+}  # fmt: skip
+ALWAYS = ("blocks", "dim", "head_dim", "mask", "norm", "scale")
 
 
 def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None) -> str:
@@ -38,42 +46,92 @@ def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None
     """
     if _TAKEN in model.__dict__:
         return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
-    digest = hashlib.sha256(b"exactformer model 1\n" + described(model.config).encode() + b"\n")
-    for name, weights in model.weights.named():
-        kind = "exact" if weights.dtype == object else weights.dtype.newbyteorder("<").str
-        digest.update(f"{name} {kind} {'x'.join(map(str, weights.shape))}\n".encode())
-        for piece in _pieces(weights):
-            digest.update(_entries(piece))
+    machine.check()  # floats are converted, small ones too
+    weights = sorted(model.weights.named(), key=lambda named: named[0])
+    digest = Digest("exactformer model 2").add(len(model.config.vocabulary), settings(model.config), len(weights))
+    for name, values in weights:
+        digest.add(name, tuple(values.shape))
+        _add_values(digest, values)
         progress(name)
     model.__dict__[_TAKEN] = digest.hexdigest()
     return digest.hexdigest()
 
 
-def described(config: Config) -> str:
-    """The configuration as a line. Tokens are numbers to a proof: what they are called does not change the model."""
-    told = {field.name: getattr(config, field.name) for field in fields(config) if field.name != "vocabulary"}
-    return json.dumps(told | {"tokens": len(config.vocabulary)}, sort_keys=True, default=str)
+def settings(config: Config) -> list[Any]:
+    """All but the vocabulary that are not as usual, each with its name."""
+    said = []
+    for field in sorted(fields(config), key=lambda field: field.name):
+        value = getattr(config, field.name)
+        if field.name != "vocabulary" and not usual(config, field):
+            said.append((field.name, list(spelled([value])) if isinstance(value, Number) else value))
+    return said
 
 
-def _pieces(weights: Any) -> Iterator[Any]:
+def usual(config: Config, field: Field[Any]) -> bool:
+    """Is the setting what it was in configurations that did not have it?"""
+    value = getattr(config, field.name)
+    if field.name in USUAL:
+        return _same(value, USUAL[field.name])
+    if field.name in ALWAYS or field.default is MISSING:
+        return False
+    if _same(value, field.default):
+        return True
+    try:  # a default may stand for what follows from other settings
+        return _same(value, getattr(replace(config, **{field.name: field.default}), field.name))
+    except ConfigError:
+        return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _add_values(digest: Digest, weights: Any) -> None:
+    floats = _as_floats(weights) if weights.dtype == object else weights
+    if floats is None:
+        digest.add("numbers")
+        for number in spelled(weights.flat):
+            digest.add(number)
+    else:
+        digest.add("floats").add_bytes(8 * floats.size, map(_float_bytes, pieces(floats)))
+
+
+def _as_floats(numbers: Any) -> Any | None:
+    """The same values as floats of 64 bits; None where one is none."""
+    found = np.empty(numbers.size)
+    for i, number in enumerate(numbers.flat):
+        value = _as_float(number)
+        if value is None:
+            return None
+        found[i] = value
+    return found.reshape(numbers.shape)
+
+
+def _as_float(number: Any) -> float | None:
+    if not isinstance(number, Exact):
+        return None
+    ratio = int(number.value.p), int(number.value.q)
+    try:
+        value = ratio[0] / ratio[1]  # rounded correctly, whatever the size of the integers
+    except OverflowError:
+        return None
+    return value if value.as_integer_ratio() == ratio else None
+
+
+def _float_bytes(piece: Any) -> memoryview:
+    """As float64, which holds every float16 and float32; -0 + 0 is 0."""
+    floats = np.add(piece, 0.0, dtype=np.float64)
+    return np.ascontiguousarray(floats, dtype="<f8").reshape(-1).view(np.uint8).data
+
+
+def pieces(weights: Any) -> Iterator[Any]:
     """Parts of an array in row-major order, each small, whatever its strides."""
     if weights.size <= _PIECE or weights.ndim == 0:
         yield weights
     elif weights[0].size > _PIECE:
         for row in weights:
-            yield from _pieces(row)
+            yield from pieces(row)
     else:
         rows = max(1, _PIECE // weights[0].size)
         for start in range(0, len(weights), rows):
             yield weights[start : start + rows]
-
-
-def _entries(piece: Any) -> Any:
-    if piece.dtype == object:
-        return "".join(f"{_text(number)}\n" for number in piece.flat).encode()
-    return np.ascontiguousarray(piece, dtype=piece.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
-
-
-def _text(number: Any) -> str:
-    """A closed form, which may be shown abridged where it is long, has its first digits besides."""
-    return str(number.value) if isinstance(number, Exact) else f"{number} {digits(number, 60)}"

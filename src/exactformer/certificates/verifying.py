@@ -14,6 +14,7 @@ from typing import Any
 from exactformer.certificates.certificate import Certificate, Claim, versions
 from exactformer.certificates.ends import proved_digits
 from exactformer.certificates.file import malformed
+from exactformer.certificates.first_hash import first_model_hash
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import Certified, prove_token, token_by_token
@@ -60,7 +61,8 @@ def verify(
     if problem := malformed(certificate):
         return Verification((Problem("certificate", problem),))
     ready = Prepared.of(model, prepared)
-    doubt = _first_look(certificate, model, model_hash(model, progress))
+    hashed = first_model_hash if certificate.version == 2 else model_hash
+    doubt = _first_look(certificate, model, hashed(model, progress))
     if doubt is not None:
         return Verification((doubt,))
     ready.prepare(progress)
