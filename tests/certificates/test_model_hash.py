@@ -16,7 +16,7 @@ from stored_models import STORED, folder, forms, sheet
 from exactformer.certificates import Certificate
 from exactformer.certificates.file import checksum
 from exactformer.certificates.first_hash import _described, first_model_hash
-from exactformer.certificates.hash import ALWAYS, USUAL, model_hash, settings
+from exactformer.certificates.hash import ALWAYS, USUAL, model_hash, unusual
 from exactformer.model import Config, Model, Weights
 from exactformer.numbers import array, exact, exp, from_float, sqrt
 from exactformer.worksheets import loads
@@ -169,7 +169,7 @@ class Later(Config):
             object.__setattr__(self, "groups", self.heads)
 
 
-@pytest.mark.parametrize("described", [settings, _described])
+@pytest.mark.parametrize("described", [unusual, _described])
 def test_a_setting_that_comes_later_counts_where_it_is_not_the_default(described: Callable[[Config], Any]) -> None:
     said = {field.name: getattr(CONFIG, field.name) for field in fields(CONFIG)}
     assert described(Later(**said)) == described(Later(**said, groups=1)) == described(CONFIG)

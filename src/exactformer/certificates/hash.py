@@ -48,7 +48,7 @@ def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None
         return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
     machine.check()  # floats are converted, small ones too
     weights = sorted(model.weights.named(), key=lambda named: named[0])
-    digest = Digest("exactformer model 2").add(len(model.config.vocabulary), settings(model.config), len(weights))
+    digest = Digest("exactformer model 2").add(len(model.config.vocabulary), unusual(model.config), len(weights))
     for name, values in weights:
         digest.add(name, tuple(values.shape))
         _add_values(digest, values)
@@ -57,7 +57,7 @@ def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None
     return digest.hexdigest()
 
 
-def settings(config: Config) -> list[Any]:
+def unusual(config: Config) -> list[Any]:
     """All but the vocabulary that are not as usual, each with its name."""
     said = []
     for field in sorted(fields(config), key=lambda field: field.name):

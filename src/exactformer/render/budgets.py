@@ -7,10 +7,10 @@ from collections import Counter
 from exactformer.model import Config
 from exactformer.model.arithmetics.counting import KINDS
 from exactformer.render.layout import count
-from exactformer.trace.budget import Budget
+from exactformer.trace.budget import OperationBudget
 
 
-def render(title: str, budgets: list[Budget], config: Config, tile: int) -> str:
+def render(title: str, budgets: list[OperationBudget], config: Config, tile: int) -> str:
     lines = [
         f"{title}: what it costs",
         f"{count(config.heads, 'head')} of {config.head_dim}, {count(config.blocks, 'block')}, mask {config.mask}",

@@ -30,7 +30,7 @@ _WEIGHT = np.frombuffer(bytes(8)).reshape(())  # stands for every weight: nobody
 
 
 @dataclass(frozen=True)
-class Budget:
+class OperationBudget:
     """Counts of one way to compute, by stage, at several lengths."""
 
     name: str
@@ -42,7 +42,7 @@ class Budget:
         return sum((counts[length] for counts in self.stages.values()), Counter())
 
 
-def budgets(model: Model, lengths: tuple[int, ...], tile: int, head_dim: int | None = None) -> list[Budget]:
+def budgets(model: Model, lengths: tuple[int, ...], tile: int, head_dim: int | None = None) -> list[OperationBudget]:
     """Forward, backward, decoding with a KV cache, and attention in tiles."""
     sized = resized(model.config, head_dim)
     ways: dict[str, Callable[[int], Counts]] = {
@@ -59,7 +59,7 @@ def budgets(model: Model, lengths: tuple[int, ...], tile: int, head_dim: int | N
     return result
 
 
-def _budget(name: str, count: Callable[[int], Counts], lengths: tuple[int, ...]) -> Budget:
+def _budget(name: str, count: Callable[[int], Counts], lengths: tuple[int, ...]) -> OperationBudget:
     counted = {length: count(length) for length in sorted({*_SAMPLES, *_CHECKS, *(n for n in lengths if n <= 6)})}
     stages = list(dict.fromkeys(stage for counts in counted.values() for stage in counts))
     for check in _CHECKS:
@@ -75,9 +75,9 @@ def _budget(name: str, count: Callable[[int], Counts], lengths: tuple[int, ...])
     return _collected(name, lengths, table, tuple(n for n in lengths if n in counted))
 
 
-def _collected(name: str, lengths: tuple[int, ...], table: dict[int, Counts], counted: tuple[int, ...]) -> Budget:
+def _collected(name: str, lengths: tuple[int, ...], table: dict[int, Counts], counted: tuple[int, ...]) -> OperationBudget:
     stages = list(dict.fromkeys(stage for length in lengths for stage in table[length]))
-    return Budget(name, lengths, {s: {n: table[n].get(s, Counter()) for n in lengths} for s in stages}, counted)
+    return OperationBudget(name, lengths, {s: {n: table[n].get(s, Counter()) for n in lengths} for s in stages}, counted)
 
 
 def _at(counted: dict[int, Counts], stage: str, kind: str, length: int) -> int:
