@@ -17,7 +17,8 @@ from benchmarks.alone import alone
 from benchmarks.gpt2_random import KINDS, Shape, gpt2_model, random_tensors
 from benchmarks.result import Progress, Result, Table
 from exactformer.arithmetics import arithmetic
-from exactformer.certified import CertifiedArithmetic, Prepared, certify, generate
+from exactformer.certificates import Prepared, prove_token, prove_tokens
+from exactformer.certified import CertifiedArithmetic
 from exactformer.model import Model, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.model.cache import Cache
@@ -54,7 +55,7 @@ def _measure(kind: str, threads: int) -> dict[str, Any]:
     start = time.perf_counter()
     prepared.prepare()
     once = time.perf_counter() - start
-    certify(model, _ids(8, 0), prepared=prepared)
+    prove_token(model, _ids(8, 0), prepared=prepared)
     memory = (_resident() - before) / 2**30
     doubles = gpt2_peer.load(tensors)
     single, double = torch_peer.load(tensors, threads), torch_peer.load(doubles, threads)
@@ -74,13 +75,13 @@ def _measure(kind: str, threads: int) -> dict[str, Any]:
 
 def _rounds(model: Model, peers: dict[str, Any], prepared: Prepared, length: int, clock: Clock) -> list[dict[str, Any]]:
     """In each a prompt that was never seen, proved, and then in floats."""
-    certify(model, _ids(length, 0), prepared=prepared)  # not timed: slices are cut, and tables built
+    prove_token(model, _ids(length, 0), prepared=prepared)  # not timed: slices are cut, and tables built
     for peer in peers.values():
         peer(_ids(length, 0))
     found = []
     for n in range(1, ROUNDS + 1):
         ids, answers = _ids(length, n), []
-        seconds = {"certified": _seconds(lambda: answers.append(certify(model, ids, prepared=prepared)), clock)}  # noqa: B023
+        seconds = {"certified": _seconds(lambda: answers.append(prove_token(model, ids, prepared=prepared)), clock)}  # noqa: B023
         result = answers[0]
         for name, peer in peers.items():
             seconds[name] = _seconds(lambda: answers.append(peer(ids)), clock)  # noqa: B023
@@ -105,7 +106,7 @@ def _with_bits(model: Model, peer: Any, prepared: Prepared, bits: int, clock: Cl
 def _generated(model: Model, prepared: Prepared, clock: Clock) -> list[float]:
     """A token after the first, times a pass of one token in float64, keys and values kept in both."""
     ids, times, start = _ids(8, 0), [], clock()
-    for result in generate(model, ids, TOKENS, prepared=prepared):
+    for result in prove_tokens(model, ids, TOKENS, prepared=prepared):
         times.append(clock() - start)
         if not result.proved:
             raise AssertionError(f"a token was not proved: {result.why}")

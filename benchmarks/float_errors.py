@@ -18,7 +18,7 @@ from flint import arb
 
 from benchmarks.result import Progress, Result, Table
 from exactformer.arithmetics import arithmetic
-from exactformer.certified.compare import FLOATS, compare
+from exactformer.certificates.comparison import FLOATS, compare
 from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers import exact

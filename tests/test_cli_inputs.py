@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
-
-from cli_runs import refused, run
-
-sys.path.insert(0, str(Path(__file__).parent / "checkpoints"))
 from gpt2_files import write_folder
 
+from cli_runs import refused, run
 from exactformer.worksheets import Worksheet, example_text
 
 COMMANDS = {
@@ -149,7 +145,7 @@ def test_numbers_of_options_have_the_digits_0_to_9(number: str) -> None:
 def test_an_input_that_is_too_long_for_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr("exactformer.certified.memory.available", lambda: 2**30)
+    monkeypatch.setattr("exactformer.certificates.memory.available", lambda: 2**30)
     for arithmetic, needed in (("float64", "115.2"), ("arb", "1,440.0")):
         ids = ",".join("01" * 30_000)
         line = refused("trace", str(tmp_path / "mine.toml"), "--ids", ids, "--arithmetic", arithmetic)

@@ -9,6 +9,7 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
+from gpt2_files import small_config, small_tensors, write_folder
 
 import exactformer as xf
 from children import PATIENCE
@@ -17,9 +18,6 @@ from exactformer.trace.costs import costs
 from exactformer.worksheets import cost
 from exactformer.worksheets.worksheet import example_text
 from test_cli import EXACTFORMER, run
-
-sys.path.insert(0, str(Path(__file__).parent / "checkpoints"))
-from gpt2_files import small_config, small_tensors, write_folder
 
 
 def refused(*args: str) -> str:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent / "checkpoints"))
 from gpt2_files import small_config, small_tensors, write_folder
 
 from test_cli import run

@@ -53,3 +53,9 @@ def test_what_has_no_one_spelling_is_not_hashed() -> None:
     for value in (0.5, {"a": 1}, {"a"}, object()):
         with pytest.raises(TypeError, match="is not hashed here"):
             Digest("x").add(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_parts_have_the_size_that_was_said(size: int) -> None:
+    with pytest.raises(ValueError, match="bytes"):
+        Digest("x").add_bytes(size, [b"a", memoryview(b"bc")])

@@ -24,11 +24,11 @@ from flint import arb, fmpq
 import exactformer as xf
 from benchmarks.result import Progress, Result
 from benchmarks.trials.bounds import Tried, all_tried, report, tried
-from exactformer.certified import Prepared
-from exactformer.certified.certificate import Certificate, CertificateError, certify
-from exactformer.certified.certificate_file import checksum, document, dump, read
-from exactformer.certified.model_hash import model_hash
-from exactformer.certified.verifying import verify
+from exactformer.certificates import Prepared
+from exactformer.certificates.certificate import Certificate, CertificateError, certify
+from exactformer.certificates.file import checksum, document, dump, read
+from exactformer.certificates.hash import model_hash
+from exactformer.certificates.verifying import verify
 from exactformer.model import Config, Model, Weights, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers.enclosure import precision

@@ -25,7 +25,7 @@ _PLACES = {
     "decoding": ["Chosen", "DecodingError", "Strategy", "distribution", "generate", "ranked"],
     "tokenizers": ["TokenizerError", "load_tokenizer"],
     "checkpoints": ["CheckpointError", "open_checkpoint"],
-    "certified.certificate": ["Certificate", "CertificateError", "certify"],
+    "certificates": ["Certificate", "CertificateError", "certify"],
     "proofs": ["Demand", "Lookup", "Report", "Sequences", "Sorted", "prove"],
     "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],
 }  # fmt: skip

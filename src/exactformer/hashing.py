@@ -6,7 +6,7 @@ to be escaped: what was hashed could be read back from the bytes that went in, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import TypeAlias
 
@@ -41,6 +41,20 @@ class Digest:
                 self.add(*field)
             else:
                 raise TypeError(f"{type(field).__name__}: is not hashed here")
+        return self
+
+    def add_bytes(self, size: int, parts: Iterable[bytes | memoryview]) -> Digest:
+        """The same as `add` of all parts put together, which have so many bytes: nobody has to put together what is large.
+
+        >>> Digest("file").add_bytes(3, [b"a", b"bc"]).hexdigest() == Digest("file").add(b"abc").hexdigest()
+        True
+        """
+        self._digest.update(b"bytes %d:" % size)
+        for part in parts:
+            self._digest.update(part)
+            size -= len(memoryview(part).cast("B"))
+        if size:
+            raise ValueError(f"{-size:+} bytes to what was said")
         return self
 
     def _put(self, kind: bytes, content: bytes | memoryview) -> None:

@@ -36,7 +36,7 @@ def outwards(random: np.random.Generator) -> float:
     tiny = np.full((3, 2), 2.0 ** -float(random.integers(530, 545)))
     for column in (lost, tiny):
         size = Fraction(column[0, 0]) ** 2 + (len(column) - 1) * Fraction(column[1, 0]) ** 2
-        ratios += [over(size, Fraction(float(bound)) ** 2) for bound in ball.norms(column.T)]
+        ratios += [over(size, Fraction(float(bound)) ** 2) for bound in ball.row_norms(column.T)]
         ratios.append(over(2 * size, Fraction(norms.frobenius(np.asfortranarray(column.T))) ** 2))
     return max(ratios)
 

@@ -14,7 +14,8 @@ from flint import arb
 from small_models import arb_steps, gpt2_shaped, moved_model, worst_ratio
 
 from exactformer.arithmetics import arithmetic
-from exactformer.certified import CertifiedArithmetic, Prepared, bounds, certify, generate, weights
+from exactformer.certificates import Prepared, prove_token, prove_tokens
+from exactformer.certified import CertifiedArithmetic, bounds, weights
 from exactformer.checkpoints import open_checkpoint
 from exactformer.model import ConfigError, InputError, Model, forward
 from exactformer.model.arithmetics import ball_functions
@@ -85,7 +86,7 @@ def test_rational_models(seed: int) -> None:
     model = random_model(rng, hard=False, late_mask=False)
     ids = [rng.randrange(len(model.config.vocabulary)) for _ in range(4)]
     _, (expected,) = decide(model, ids, positions=[-1], cap_bits=512)
-    result = certify(model, ids)
+    result = prove_token(model, ids)
     assert result.proved == expected.proved or result.ties
     if result.proved and expected.proved:
         assert result.token == expected.index
@@ -118,7 +119,7 @@ def test_a_network_that_sorts_is_proved(letters: list[int], tmp_path: Path) -> N
 
 
 def sorts(model: Model, letters: list[int]) -> None:
-    results = list(generate(model, letters, len(letters), prepared=Prepared(model)))
+    results = list(prove_tokens(model, letters, len(letters), prepared=Prepared(model)))
     assert [r.token for r in results] == sorted(letters)
     assert all(r.margin is not None and r.margin[0] > 0 for r in results)
     _, (choice,) = decide(model, letters, positions=[-1])
@@ -133,11 +134,11 @@ def test_a_model_of_middle_size() -> None:
     model = gpt2_shaped("trained", 1, blocks=4, dim=256, heads=4, mlp=1024, vocabulary=5000)
     ids = np.random.default_rng(3).integers(0, 5000, 16).tolist()
     prepared = Prepared(model)
-    result = certify(model, ids, prepared=prepared)
+    result = prove_token(model, ids, prepared=prepared)
     assert result.proved
     assert result.margin is not None
     assert result.margin[0] > 0
-    long = certify(model, ids, prepared=prepared, schedule=(max(result.schedule) + 2,) * 9)
+    long = prove_token(model, ids, prepared=prepared, schedule=(max(result.schedule) + 2,) * 9)
     assert long.token == result.token
     assert long.margin is not None
     assert result.margin[0] <= long.margin[0] <= long.margin[1] <= result.margin[1]
@@ -150,10 +151,10 @@ def test_a_model_of_middle_size() -> None:
 
 def test_keys_and_values_are_kept() -> None:
     model = gpt2_shaped("trained", 4)
-    with_cache = [r.token for r in generate(model, [5, 6, 7], 5)]
+    with_cache = [r.token for r in prove_tokens(model, [5, 6, 7], 5)]
     prefix, without = [5, 6, 7], []
     for _ in range(5):
-        token = certify(model, prefix).token
+        token = prove_token(model, prefix).token
         assert token is not None
         prefix.append(token)
         without.append(token)
@@ -162,12 +163,12 @@ def test_keys_and_values_are_kept() -> None:
 
 def test_equal_rows_of_the_unembedding_end_as_a_tie() -> None:
     model = gpt2_shaped("trained", 0, vocabulary=7)
-    best = certify(model, [1, 2]).token
+    best = prove_token(model, [1, 2]).token
     assert best is not None
     other = (best + 3) % 7
     table = model.weights.W_E.copy()
     table[other] = table[best]
-    result = certify(replace(model, weights=replace(model.weights, W_E=table)), [1, 2])
+    result = prove_token(replace(model, weights=replace(model.weights, W_E=table)), [1, 2])
     first, second = sorted((best, other))
     assert (result.token, result.ties, result.attempts) in {(first, (second,), 1), (first, (second,), 2)}
 
@@ -176,26 +177,26 @@ def test_what_cannot_be_told_apart_is_undecided() -> None:
     """Two logits that are equal, though their rows are not: only the sum counts."""
     model = load("capstone").model
     table = model.weights.W_E
-    result = certify(model, model.ids(("a",)), cap=5)
+    result = prove_token(model, model.ids(("a",)), cap=5)
     assert table.dtype == object
     assert result.proved or "may be as large" in result.why
     close = gpt2_shaped("trained", 0, vocabulary=7, dtype=np.float64)
-    winner = certify(close, [1, 2]).token
+    winner = prove_token(close, [1, 2]).token
     assert winner is not None
     rows = close.weights.W_E.copy()
     rows[(winner + 1) % 7] = rows[winner] * (1 - 2.0**-52)
     near = replace(close, weights=replace(close.weights, W_E=rows))
-    assert certify(near, [1, 2], cap=4).why.startswith("undecided")
-    assert certify(near, [1, 2]).token in (winner, (winner + 1) % 7)
+    assert prove_token(near, [1, 2], cap=4).why.startswith("undecided")
+    assert prove_token(near, [1, 2]).token in (winner, (winner + 1) % 7)
 
 
 def test_bad_input_is_one_line() -> None:
     model = gpt2_shaped("initial", vocabulary=5)
     for ids, said in (([], "empty"), ([0, 5], "position 1"), ([0] * 65, "position 64")):
         with pytest.raises(InputError, match=said):
-            certify(model, ids)
+            prove_token(model, ids)
     with pytest.raises(ConfigError, match="hard"):
-        certify(_hard(model), [0])
+        prove_token(_hard(model), [0])
 
 
 def _hard(model: Model) -> Model:
@@ -238,7 +239,7 @@ def test_other_wirings(config: dict[str, Any]) -> None:
     dropped = {"positions": {"W_pos": None}, "final_norm": {"ln_final": None}}.get(next(iter(config)), {})
     changed = Model(replace(model.config, **config), replace(model.weights, **dropped))
     ids = [4, 5, 6, 7]
-    result = certify(changed, ids)
+    result = prove_token(changed, ids)
     _, (expected,) = decide(changed, ids, positions=[-1])
     assert (result.token, result.proved) == (expected.index, True)
     peer = arb_steps(changed, ids)
@@ -249,7 +250,7 @@ def test_a_norm_that_divides_by_zero_is_undecided_and_not_a_crash() -> None:
     from exactformer.worksheets import example_text, loads
 
     model = loads(example_text("capstone").replace('norm = "post"', 'norm = "pre"'), "pre").model
-    result = certify(model, [2])
+    result = prove_token(model, [2])
     assert result.token is None
     assert result.why
 
@@ -261,13 +262,13 @@ def test_where_later_positions_change_earlier_ones_nothing_is_kept() -> None:
     rng, asked = python_random.Random(11), 0
     while asked < 12:
         model = random_model(rng, mask="none", blocks=2, unembedding="own", norm="pre", length=6, positions="table")
-        found = list(generate(model, [0, 0], 3))
+        found = list(prove_tokens(model, [0, 0], 3))
         for each in found:
             if each.token is not None:
-                whole = certify(model, each.ids)
+                whole = prove_token(model, each.ids)
                 assert whole.token == each.token
                 assert whole.top[0].low <= each.top[0].high
                 assert each.top[0].low <= whole.top[0].high
                 asked += 1
     with pytest.raises(InputError, match="nothing may be kept"):
-        certify(model, [0, 0], cache=Cache())
+        prove_token(model, [0, 0], cache=Cache())

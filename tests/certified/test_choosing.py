@@ -12,7 +12,8 @@ import pytest
 from small_models import gpt2_shaped
 
 from exactformer.arithmetics import arithmetic
-from exactformer.certified import Ball, Prepared, certify
+from exactformer.certificates import Prepared, prove_token
+from exactformer.certified import Ball
 from exactformer.certified.choosing import choose_row, largest, leading
 from exactformer.certified.limbs import from_integers
 from exactformer.model import Config, Model, Weights, forward
@@ -48,7 +49,7 @@ def test_models_with_a_lead_below_the_resolution_of_floats_are_decided(sign: int
     config = Config(vocabulary=("a", "b"), dim=2, blocks=0, norm="none", mask="causal", scale="none", unembedding="own")
     little = exact("2e-20") * sign
     model = Model(config, Weights(W_E=array([[1, 1], [1, 1]]), W_U=array([[1, 1], [0, little]])))
-    result = certify(model, [0])
+    result = prove_token(model, [0])
     assert result.token == (1 if sign > 0 else 0)
     assert result.margin is not None
     assert result.margin[0] <= Fraction(2, 10**20) <= result.margin[1]
@@ -63,7 +64,7 @@ def test_limbs_are_added_many_at_a_time_where_floats_show_no_lead(place: int) ->
     """A lead of 2^−150: fewer passes than there are numbers of limbs to try, by far."""
     model = gpt2_shaped("trained", 3, blocks=1, dim=8, heads=2, mlp=16, vocabulary=9, activation="relu")
     rows = array([[from_float(x) for x in row] for row in model.weights.W_E.tolist()])
-    winner = certify(model, [1, 2, 3]).token
+    winner = prove_token(model, [1, 2, 3]).token
     assert winner is not None
     other = (winner + 1) % 9
     low, high = sorted((winner, other))
@@ -71,7 +72,7 @@ def test_limbs_are_added_many_at_a_time_where_floats_show_no_lead(place: int) ->
     bias = array([0] * 9)
     bias[(low, high)[place]] = exact(f"1/{2**150}")
     model = replace(model, weights=replace(model.weights, W_E=rows, b_U=bias))
-    result = certify(model, [1, 2, 3], prepared=Prepared(model), schedule=(4, 4, 4))
+    result = prove_token(model, [1, 2, 3], prepared=Prepared(model), schedule=(4, 4, 4))
     assert result.token == (low, high)[place]
     assert result.attempts <= 5
 
@@ -114,7 +115,7 @@ def test_ends_beyond_the_range_of_floats(values: list[float]) -> None:
 def test_equal_columns_are_a_tie_wherever_they_stand() -> None:
     config = Config(vocabulary=tuple("abc"), dim=1, blocks=0, norm="none", mask="causal", scale="none", unembedding="own")
     model = Model(config, Weights(W_E=np.ones((3, 1)), W_U=np.array([[0.0, 2.0, 2.0]])))
-    found = certify(model, [0])
+    found = prove_token(model, [0])
     assert (found.token, found.ties, found.margin) == (1, (2,), (0, 0))
     assert math.isclose(float(found.top[0].low), 2)
 
@@ -124,5 +125,5 @@ def test_what_is_not_known_to_be_equal_is_no_tie() -> None:
         config = Config(vocabulary=("a", "b"), dim=1, blocks=0, norm="none", mask="causal", scale="none", unembedding="own")
         return Model(config, Weights(W_E=np.ones((2, 1)), W_U=array([[1, entry]])))
 
-    assert certify(row(exact(1)), [0]).ties == (1,)
-    assert not certify(row(exact("1") + exact("1e-200")), [0]).proved
+    assert prove_token(row(exact(1)), [0]).ties == (1,)
+    assert not prove_token(row(exact("1") + exact("1e-200")), [0]).proved

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb, fmpq
+from gpt2_files import small_tensors, write_folder
 from small_models import arb_steps, gpt2_shaped, moved_model, worst_ratio
 
-from exactformer.certified import Ball, CertifiedArithmetic, OutOfRangeError, Prepared, certify
+from exactformer.certificates import Prepared, prove_token
+from exactformer.certified import Ball, CertifiedArithmetic, OutOfRangeError
 from exactformer.certified.choosing import choose_row
 from exactformer.certified.normalising import reach
 from exactformer.checkpoints import open_checkpoint
@@ -23,9 +24,6 @@ from exactformer.model.arithmetics.arb import decide
 from exactformer.model.cache import Cache
 from exactformer.numbers import exact
 from exactformer.numbers.enclosure import precision
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "checkpoints"))
-from gpt2_files import small_tensors, write_folder
 
 IDS = [3, 96, 3, 41, 0]
 
@@ -49,7 +47,7 @@ def test_checkpoints_in_short_floats_are_proved(dtype: str, tmp_path: Path) -> N
     same = (source.view(np.uint32) & 0xFFFF0000).view(np.float32) if dtype == "BF16" else source.astype(np.float16)
     assert np.array_equal(held.astype(np.float64), same.astype(np.float64))
     ids = [0, 2, 1]
-    result = certify(model, ids)
+    result = prove_token(model, ids)
     _, (expected,) = decide(model, ids, positions=[-1])
     assert (result.token, result.proved) == (expected.index, True)
     peer = arb_steps(model, ids)
@@ -92,18 +90,18 @@ def _kept(step: Any) -> Any:
 def test_a_pass_that_ends_early_leaves_no_keys_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     model, cache = gpt2_shaped("trained", 4), Cache()
     prepared = Prepared(model)
-    certify(model, [5, 6, 7], prepared=prepared, cache=cache, schedule=(6,) * 5)
+    prove_token(model, [5, 6, 7], prepared=prepared, cache=cache, schedule=(6,) * 5)
     with monkeypatch.context() as patched:
 
         def beyond(self: Any, x: Any, weights: Any, config: Any, name: str, *rest: Any) -> Any:
             raise OutOfRangeError("a value beyond 2^20")
 
         patched.setattr(CertifiedArithmetic, "mlp", beyond)
-        assert not certify(model, [5, 6, 7, 9], prepared=prepared, cache=cache, cap=6, schedule=(6,) * 5).proved
+        assert not prove_token(model, [5, 6, 7, 9], prepared=prepared, cache=cache, cap=6, schedule=(6,) * 5).proved
     assert cache.ids == (5, 6, 7)
     assert cache.held["blocks.0.attn"][0].shape[1] == 3
-    again = certify(model, [5, 6, 7, 9, 10], cache=cache, schedule=(6,) * 5)
-    whole = certify(model, [5, 6, 7, 9, 10], schedule=(6,) * 5)
+    again = prove_token(model, [5, 6, 7, 9, 10], cache=cache, schedule=(6,) * 5)
+    whole = prove_token(model, [5, 6, 7, 9, 10], schedule=(6,) * 5)
     assert again.token == whole.token
     assert all(a.low <= b.high and b.low <= a.high for a, b in zip(again.top, whole.top, strict=True))
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from small_models import gpt2_shaped
 
-from exactformer.certified import CertifiedArithmetic, OutOfRangeError, attention, bounds, certify, limbs, norms, weights
-from exactformer.certified.ball import norms as row_norms
+from exactformer.certificates import prove_token
+from exactformer.certified import CertifiedArithmetic, OutOfRangeError, attention, bounds, limbs, norms, weights
+from exactformer.certified.ball import row_norms
 from exactformer.certified.normalising import layer_norm
 from exactformer.model import InputError, Model
 from exactformer.model.changing import with_weights
@@ -85,7 +86,7 @@ def test_subnormal_floats_are_the_numbers_that_they_are() -> None:
 def test_factors_of_scores_that_floats_do_not_hold_end_undecided(scale: str, schedule: tuple[int, ...]) -> None:
     """Lemma 14 takes the factor right to 2u of itself."""
     model = gpt2_shaped("trained", 3, blocks=1, activation="relu")
-    result = certify(replace(model, config=replace(model.config, scale=exact(scale))), [1, 2], schedule=schedule, cap=5)
+    result = prove_token(replace(model, config=replace(model.config, scale=exact(scale))), [1, 2], schedule=schedule, cap=5)
     assert not result.proved
     assert result.why.startswith("undecided: the factor of the scores: beyond")
 
@@ -93,14 +94,14 @@ def test_factors_of_scores_that_floats_do_not_hold_end_undecided(scale: str, sch
 @pytest.mark.parametrize("scale", ["0", "1e-200"])
 def test_factors_of_0_and_tiny_ones_are_no_obstacle(scale: str) -> None:
     model = gpt2_shaped("trained", 3, blocks=1, activation="relu")
-    assert certify(replace(model, config=replace(model.config, scale=exact(scale))), [1, 2]).proved
+    assert prove_token(replace(model, config=replace(model.config, scale=exact(scale))), [1, 2]).proved
 
 
 @pytest.mark.parametrize("epsilon", ["1e-310", "1e-400", "1e400"])
 def test_an_epsilon_that_floats_do_not_hold_ends_undecided(epsilon: str) -> None:
     """Lemmas 11 and 12 compute with the float next to it."""
     model = gpt2_shaped("trained", 3, blocks=1, activation="relu")
-    result = certify(replace(model, config=replace(model.config, epsilon=exact(epsilon))), [1, 2], cap=5)
+    result = prove_token(replace(model, config=replace(model.config, epsilon=exact(epsilon))), [1, 2], cap=5)
     assert result.why == "undecided: ε of a LayerNorm: beyond what floats hold with all their digits"
     with pytest.raises(OutOfRangeError):
         layer_norm(CertifiedArithmetic().embed(model.weights.W_E, [0]), None, None, Fraction(epsilon))  # type: ignore[arg-type]
@@ -142,7 +143,7 @@ def test_extreme_weights_end_in_a_result_or_undecided(value: str) -> None:
         decided = ended(model, lambda model, sheet=sheet: replace(sheet, model=model).trace(arithmetic="certified").decided)
         assert decided in ("True", "False", "undecided")
         if name == "capstone":
-            assert ended(model, lambda model: certify(model, [0, 1], cap=8).proved) in ("True", "False")
+            assert ended(model, lambda model: prove_token(model, [0, 1], cap=8).proved) in ("True", "False")
 
 
 @pytest.mark.parametrize("value", ["1e10", "1e400"])

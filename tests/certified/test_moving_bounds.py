@@ -19,7 +19,7 @@ from small_models import gpt2_shaped
 
 from exactformer.certified import attention, bounds, limbs, normalising
 from exactformer.certified.arithmetic import CertifiedArithmetic, _with_bias
-from exactformer.certified.ball import Ball, Gained, norms
+from exactformer.certified.ball import Ball, Gained, row_norms
 from exactformer.certified.elementwise import activate, activate_float
 from exactformer.certified.weights import Vector
 
@@ -244,7 +244,7 @@ def test_what_the_radii_of_a_block_are_made_of(n: int, inner: float, outer: floa
         else:
             ends = np.abs(told[letter].mid) + 2 * np.abs(bias.floats)[:, None]
             added = U * np.sqrt((ends**2).sum(axis=(0, 2)))
-        came = matrix.norm(piece, gain) * inner + matrix.entries * outer
+        came = matrix.norm(piece, gain) * inner + matrix.frobenius * outer
         assert agrees(told[letter].radius[0], came + rounding + added)
     last = ops.store.output(block.attn.W_O)
     merged = ops._product(Ball(np.moveaxis(told["z"].mid, -3, -2).reshape(*([n] * (n > 0)), 3, 16), n, np.zeros(3)), last,
@@ -266,10 +266,10 @@ def test_what_the_radii_of_a_block_are_made_of(n: int, inner: float, outer: floa
     if n:
         post = activate(told["pre"].mid, "gelu")[1] * limbs.ulp(n) * math.sqrt(64)
     else:
-        post = norms(activate_float(told["pre"].mid, "gelu")[1])
+        post = row_norms(activate_float(told["pre"].mid, "gelu")[1])
     last_rounding = ops._product(told["post"], second, ops.store.vector(block.mlp.b_out))[1]
-    assert agrees(told["pre"].radius, first.norm(0, gain) * inner + first.entries * outer + pre)
+    assert agrees(told["pre"].radius, first.norm(0, gain) * inner + first.frobenius * outer + pre)
     assert agrees(told["post"].radius, 1.13 * told["pre"].radius + post)
     both = first.norm(0, gain) * second.norm()
     through = min(1.13 * both, 0.5 * first.norm_through(second, gain) + 0.63 * both)
-    assert agrees(out.radius, through * inner + second.norm() * (1.13 * (first.entries * outer + pre) + post) + last_rounding)
+    assert agrees(out.radius, through * inner + second.norm() * (1.13 * (first.frobenius * outer + pre) + post) + last_rounding)

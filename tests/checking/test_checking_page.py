@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from exactformer.checking import Verdict, check_file, run
+from exactformer.checking import Verdict, check_file, check_files
 
 PAGE = Path(__file__).parents[2] / "docs" / "checking.md"
 
@@ -18,5 +18,5 @@ def test_the_page_is_right() -> None:
 
 def test_the_page_quotes_the_lesson() -> None:
     (quoted,) = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    said = run(["attention"]).report.splitlines()
+    said = check_files(["attention"]).report.splitlines()
     assert set(quoted.splitlines()) <= set(said)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exactformer.checking import check_text, fix_text, run
+from exactformer.checking import check_files, check_text, fix_text
 from exactformer.checking.positions import positions
 from exactformer.worksheets import WorksheetError
 
@@ -77,14 +77,14 @@ def test_a_markdown_file_fails_is_fixed_and_passes(tmp_path: Path) -> None:
     )
     page.write_text(before, encoding="utf-8")
     page.chmod(0o640)
-    out, _, status = run([page])
+    out, _, status = check_files([page])
     assert status == 1
     assert f"{page}:9: softmax[1]: 0.72 is wrong: 0.73 (0.7311); a slip of its own\n" in out
-    out, _, status = run([page], fix=True)
+    out, _, status = check_files([page], fix=True)
     assert (status, out.splitlines()[-1]) == (0, f"{page}: 1 rewritten")
     assert page.read_text(encoding="utf-8") == before.replace('"0.72"', '"0.73"')
     assert page.stat().st_mode & 0o777 == 0o640
-    assert run([page]).status == 0
+    assert check_files([page]).status == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ["page.md"]
 
 

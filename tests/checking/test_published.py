@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 
 from checking.published import FILE, examples, text_of
-from exactformer.checking import Report, Verdict, check_text
+from exactformer.checking import CheckReport, Verdict, check_text
 
 pytestmark = pytest.mark.skipif(FILE is None, reason="shared/data/published/examples.json is not there")
 
 
-def check(name: str) -> Report:
+def check(name: str) -> CheckReport:
     return check_text(text_of(name), f"{name}.toml")
 
 

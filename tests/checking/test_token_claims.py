@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checking.random_claims import model
-from exactformer.checking import Finding, Verdict, check_text, fix_text, run
+from exactformer.checking import Finding, Verdict, check_files, check_text, fix_text
 from exactformer.numbers import sin
 from exactformer.worksheets import WorksheetError, example_text, loads
 
@@ -84,7 +84,7 @@ def test_what_is_said(tmp_path: Path) -> None:
     text = f'{CAPSTONE}\n[[claims]]\nstep = "token"\nvalues = ["a", "b"]\n'
     file.write_text(text, encoding="utf-8")
     line = text.count("\n")
-    checked = run([file])
+    checked = check_files([file])
     assert checked.status == 1
     assert checked.report.splitlines() == [
         f"{file}:{line}: token[1, 0]: 'b' is wrong: 'a'; a slip of its own",
@@ -178,5 +178,5 @@ def test_a_token_that_does_not_exist_cannot_be_put_right() -> None:
 def test_a_token_with_a_line_end_is_told_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "lines.toml"
     file.write_text(QUOTED.format(vocabulary='"b", "new\\nline"', claim='"b"'), encoding="utf-8")
-    first, _ = run([file]).report.splitlines()
+    first, _ = check_files([file]).report.splitlines()
     assert first.endswith(r"token[0, 0]: 'b' is wrong: 'new\nline'; a slip of its own")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from checking.published import attention, claim, steps
-from exactformer.checking import Report, Verdict, check_text
+from exactformer.checking import CheckReport, Verdict, check_text
 
 X = [["0.5", "-1", "2"], ["1.25", "0.75", "-0.5"], ["-0.25", "1.5", "1"]]
 ROWS = np.array(X, dtype=float)
@@ -47,7 +47,7 @@ def test_what_is_cut_off_and_what_is_wrong() -> None:
     assert verdicts(claim(operation="softmax", of=X[0], values=spoilt))["wrong"] >= 2
 
 
-def head(slip: float = 0.0, carried: bool = True) -> Report:
+def head(slip: float = 0.0, carried: bool = True) -> CheckReport:
     """One head over the rows of X, every step printed. A slip in one product is carried on, as printed, or is not."""
     products = ROWS @ ROWS.T
     products[1, 2] += slip

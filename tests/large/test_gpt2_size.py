@@ -10,7 +10,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import exactformer as xf
-from exactformer.certified import Prepared, certify, generate
+from exactformer.certificates import Prepared, prove_token, prove_tokens
 
 pytestmark = pytest.mark.large
 KINDS = ("initialised", "trained-like")
@@ -41,7 +41,7 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize("length", [8, 32, 128])
 def test_the_next_token_is_proved(prepared: Prepared, length: int) -> None:
     ids = np.random.default_rng(length).integers(0, 50257, length).tolist()
-    found = certify(prepared.model, ids, prepared=prepared)
+    found = prove_token(prepared.model, ids, prepared=prepared)
     assert found.proved, found.why
     assert found.margin is not None
     assert found.margin[0] > 0
@@ -54,6 +54,6 @@ def test_the_next_token_is_proved(prepared: Prepared, length: int) -> None:
 
 def test_five_tokens_are_generated_and_proved(prepared: Prepared) -> None:
     ids = [31373, 616, 1438, 318]
-    found = list(generate(prepared.model, ids, 5, prepared=prepared))
+    found = list(prove_tokens(prepared.model, ids, 5, prepared=prepared))
     assert [each.proved for each in found] == [True] * 5
-    assert certify(prepared.model, [*ids, *(each.token for each in found[:4])], prepared=prepared).token == found[4].token
+    assert prove_token(prepared.model, [*ids, *(each.token for each in found[:4])], prepared=prepared).token == found[4].token

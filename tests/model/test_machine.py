@@ -48,18 +48,19 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 PROOFS = """
 import json
-from exactformer.certified import Prepared, certify
-from exactformer.certified.certificate import certify as certificate
-from exactformer.model import ConfigError
+from exactformer.certificates import Prepared, certify, prove_token
+from exactformer.certificates.hash import model_hash
+from exactformer.model import ConfigError, Model
 from exactformer.proofs.cases import Case
 from exactformer.worksheets import load
 
 model = load("capstone").model
 ready = Prepared(model)
 ready.prepare()
-found = certificate(model, [0, 1])
+found = certify(model, [0, 1])
 works = {
-    "certify": lambda: certify(model, [0, 1], prepared=ready),
+    "prove_token": lambda: prove_token(model, [0, 1], prepared=ready),
+    "hash": lambda: model_hash(Model(model.config, model.weights)),
     "prepare": lambda: Prepared(model).prepare(),
     "verify": lambda: found.verify(model, ready),
     **{f"case {name}": (lambda name=name: Case(model, name)(("a", "b"))) for name in ("exact", "arb", "certified")},
@@ -109,7 +110,7 @@ def results() -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("mode", MODES)
 def test_another_rounding_mode_is_refused_by_every_proof(mode: str, results: dict[str, dict[str, str]]) -> None:
     said = results[f"rounding {MODES[mode]:#x}"]
-    assert len(said) == 6
+    assert len(said) == 7
     assert all(line.startswith("the machine: floats are not rounded to nearest in this thread") for line in said.values()), said
 
 
@@ -182,7 +183,8 @@ def test_the_product_has_a_row_of_each_kind_for_every_thread(threads: int) -> No
 def test_what_is_told_of_a_pass_cannot_change_its_floats(setting: str) -> None:
     """A note, or a report of progress, runs anybody's code in the middle of a pass."""
     program = f"""
-    from exactformer.certified import CertifiedArithmetic, Prepared
+    from exactformer.certificates import Prepared
+    from exactformer.certified import CertifiedArithmetic
     from exactformer.model import ConfigError, forward
     from exactformer.worksheets import load
 

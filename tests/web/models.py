@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "checkpoints"))
 from gpt2_files import small_config, small_tensors, write_folder
 
 ATTACK = "<img/src=x/onerror=window.hit=1>"

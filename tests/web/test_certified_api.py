@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from children import PATIENCE
 from exactformer import cli
-from exactformer.certified import generate
+from exactformer.certificates import prove_tokens
 from exactformer.checkpoints import open_checkpoint
 from exactformer.cli.certify import command as certify_command
 from exactformer.web import certifier
@@ -52,7 +52,7 @@ def test_the_model_tells_of_itself(proving: Serving) -> None:
 
 
 def test_tokens_one_by_one_are_those_of_the_library(proving: Serving, folder: Path) -> None:
-    expected = list(generate(open_checkpoint(folder).model, [3, 4, 5], 4))
+    expected = list(prove_tokens(open_checkpoint(folder).model, [3, 4, 5], 4))
     for number, one in enumerate(expected, start=1):
         found = ask(proving, "certify", ids="3 4 5", tokens=4, number=number).json()
         assert (found["token"]["id"], found["runner_up"]["id"]) == (one.token, one.runner_up)
@@ -67,7 +67,7 @@ def test_tokens_one_by_one_are_those_of_the_library(proving: Serving, folder: Pa
 
 
 def test_the_last_token_can_be_asked_for_at_once(proving: Serving, folder: Path) -> None:
-    expected = [one.token for one in generate(open_checkpoint(folder).model, [9, 8], 3)]
+    expected = [one.token for one in prove_tokens(open_checkpoint(folder).model, [9, 8], 3)]
     assert ask(proving, "certify", ids="9 8", tokens=3, number=3).json()["token"]["id"] == expected[2]
 
 
@@ -154,7 +154,7 @@ def test_many_clients_at_once_are_each_answered_rightly(proving: Serving, folder
         told = clients.map(lambda step: ask(proving, "certify", ids=" ".join(map(str, step[0])), tokens=3, number=step[1]), steps)
         answers = {(tuple(ids), number): answer.json() for (ids, number), answer in zip(steps, told, strict=True)}
     for ids in prompts:
-        for number, one in enumerate(generate(model, ids, 3), start=1):
+        for number, one in enumerate(prove_tokens(model, ids, 3), start=1):
             assert answers[tuple(ids), number]["token"]["id"] == one.token
 
 

@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner
 from playwright.sync_api import Page, Route, expect
 
-from exactformer.certified import generate
+from exactformer.certificates import prove_tokens
 from exactformer.checkpoints import open_checkpoint
 from exactformer.cli.certify import command as certify_command
 from web.models import ATTACK, broken_folder, gpt2_folder, hostile_worksheet
@@ -75,7 +75,7 @@ def test_tokens_are_proved_one_after_the_other(page: Page, worded: Serving, text
     page.get_by_role("button", name="Prove").click()
     finished(page)
     ids = [31373, 616, 1438, 318]
-    expected = list(generate(open_checkpoint(texts).model, ids, 4))
+    expected = list(prove_tokens(open_checkpoint(texts).model, ids, 4))
     claims = page.locator(".claim.proved")
     assert claims.count() == 4
     for n, one in enumerate(expected):

@@ -78,7 +78,7 @@ def test_a_model_that_is_none_is_refused_at_once(
     assert refused(monkeypatch, capsys, "nothing").startswith("nothing: there is no such file, nor a built-in example")
     assert refused(monkeypatch, capsys, "length4") == "length4: the model has no logits: there is no token to prove"
     assert refused(monkeypatch, capsys, "--token-seconds", "5") == "--token-seconds: goes with a model"
-    monkeypatch.setattr("exactformer.certified.memory.available", lambda: 1000)
+    monkeypatch.setattr("exactformer.certificates.memory.available", lambda: 1000)
     assert refused(monkeypatch, capsys, str(folder)).startswith("tiny: a certified pass needs about ")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import attention, bounds
-from exactformer.certified.ball import FLOAT, Ball, Gained, norms, outwards, resize, row_norms
+from exactformer.certified.ball import FLOAT, Ball, Gained, outwards, resize, row_norms
 from exactformer.certified.choosing import choose_row
 from exactformer.certified.elementwise import activate, activate_float
 from exactformer.certified.limbs import carry, from_integers, ulp
@@ -25,21 +25,21 @@ from exactformer.numbers import Number
 DEFAULT_LIMBS = 8
 BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more would round more
 FEWEST, MOST = 4, 15  # limbs
-Schedule = tuple[int, ...]  # the limbs of every half of a block, attention then MLP, and of what follows the blocks; 0: float64
+LimbSchedule = tuple[int, ...]  # the limbs of every half of a block, attention then MLP, and of what follows the blocks; 0: float64
 
 
 _SOFT = "certified arithmetic has soft attention with the mask before it, and no other"
 
 
-def checked(schedule: Sequence[int], entries: int | None = None) -> Schedule:
+def checked(schedule: Sequence[int], length: int | None = None) -> LimbSchedule:
     """A schedule of plain integers, or one clear line."""
     if isinstance(schedule, str) or not isinstance(schedule, Sequence) or not schedule:
         raise InputError("a schedule is a tuple of limbs, and not empty")
     for n in schedule:
         if type(n) is not int or (n != FLOAT and not FEWEST <= n <= MOST):
             raise InputError(f"a schedule: {str(n)[:40]} limbs: from {FEWEST} to {MOST}, or 0 for float64")
-    if entries is not None and len(schedule) != entries:
-        raise InputError(f"a schedule of {len(schedule):,} entries: this model has {entries}, two for each block and one besides")
+    if length is not None and len(schedule) != length:
+        raise InputError(f"a schedule of {len(schedule):,} entries: this model has {length}, two for each block and one besides")
     return tuple(schedule)
 
 
@@ -55,7 +55,7 @@ class CertifiedArithmetic(FusedLayers):
     without = {"hard": _SOFT, "late_mask": _SOFT}  # noqa: RUF012
 
     def __init__(
-        self, store: Store | None = None, schedule: Schedule = (DEFAULT_LIMBS,), last_only: bool = False, traced: bool = False
+        self, store: Store | None = None, schedule: LimbSchedule = (DEFAULT_LIMBS,), last_only: bool = False, traced: bool = False
     ) -> None:
         self.store = Store() if store is None else store
         self.schedule, self.last_only, self.traced = checked(schedule), last_only, traced
@@ -87,7 +87,7 @@ class CertifiedArithmetic(FusedLayers):
         x, y = resize(x, n), resize(y, n)
         if n == FLOAT:
             mid = x.mid + y.mid
-            return Ball(mid, n, outwards(x.radius + y.radius + bounds.UNIT * norms(mid)))
+            return Ball(mid, n, outwards(x.radius + y.radius + bounds.UNIT * row_norms(mid)))
         return Ball(carry(x.mid + y.mid, n), n, outwards(x.radius + y.radius))
 
     @bounds.MAY_BE_INFINITE
@@ -105,7 +105,7 @@ class CertifiedArithmetic(FusedLayers):
         """x W + b of the midpoint, and its rounding: L2 of each row, or of every entry (Lemmas 3 and 4)."""
         if x.n == FLOAT:
             mid, terms = _in_blocks(x.mid, matrix.dense)
-            sizes = norms(x.mid)
+            sizes = row_norms(x.mid)
             if by_entry:
                 rounding = bounds.gamma(terms) * sizes[:, None] * matrix.column_sizes(None)
             else:
@@ -114,7 +114,7 @@ class CertifiedArithmetic(FusedLayers):
             if bias is not None:
                 mid += bias.floats
                 ends = np.abs(mid) + 2 * np.abs(bias.floats)
-                rounding = rounding + bounds.UNIT * (ends if by_entry else norms(ends))
+                rounding = rounding + bounds.UNIT * (ends if by_entry else row_norms(ends))
             return mid, rounding * bounds.UP
         mid = matrix.sliced.times(x.mid)
         entry = matrix.sliced.error()
@@ -125,14 +125,14 @@ class CertifiedArithmetic(FusedLayers):
             entry += 0.0 if exact else 0.75
         rounding = np.full(len(x), entry * ulp(x.n) * (1.0 if by_entry else math.sqrt(matrix.outputs)))
         if matrix.slack:
-            rounding = rounding + row_norms(x) * matrix.slack
+            rounding = rounding + row_norms(x.midpoint()) * bounds.UP * matrix.slack
         return mid, (rounding * bounds.UP)[:, *([None] * by_entry)]
 
     def _reach(self, x: Ball, matrix: Matrix, piece: int = 0) -> Any:
         """How far x W may be from what its midpoint gives: Lemma 16, with γ and W as one matrix where x comes from a LayerNorm."""
         if x.gained is None:
             return matrix.norm(piece) * x.radius
-        return matrix.norm(piece, x.gained.gain) * x.gained.inner + matrix.entries * x.gained.outer
+        return matrix.norm(piece, x.gained.gain) * x.gained.inner + matrix.frobenius * x.gained.outer
 
     # -- whole layers
     @bounds.MAY_BE_INFINITE
@@ -200,7 +200,7 @@ class CertifiedArithmetic(FusedLayers):
         steepest = max(abs(low), abs(high))
         if x.n == FLOAT:
             post_mid, entries = activate_float(mid, config.activation)
-            post_rounding = norms(entries)
+            post_rounding = row_norms(entries)
         else:
             post_mid, entry = activate(mid, config.activation)
             post_rounding = np.full(len(x), entry * ulp(x.n) * math.sqrt(first.outputs))
@@ -211,7 +211,7 @@ class CertifiedArithmetic(FusedLayers):
         through = steepest * first.norm(0, gained.gain) * second.norm()
         middle, half = (high + low) / 2, (high - low) / 2 * bounds.UP
         through = min(through, middle * first.norm_through(second, gained.gain) + half * first.norm(0, gained.gain) * second.norm())
-        inner = steepest * (first.entries * gained.outer + pre_rounding) + post_rounding
+        inner = steepest * (first.frobenius * gained.outer + pre_rounding) + post_rounding
         out = Ball(out_mid, x.n, outwards(through * gained.inner + second.norm() * inner + rounding))
         return {f"{name}.pre": pre, f"{name}.post": post, f"{name}.out": out}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.ball import FLOAT, Ball, norms, outwards
+from exactformer.certified.ball import FLOAT, Ball, outwards, row_norms
 from exactformer.certified.elementwise import exp, exp_float
 from exactformer.certified.limbs import (
     BITS,
@@ -60,7 +60,7 @@ def _beside(parts: list[Mixed], keep: bool) -> Mixed:
     relative, absolute = (max(errors) for errors in zip(*(part.pattern_error for part in parts), strict=True))
     return Mixed(
         np.concatenate([part.z for part in parts], axis=1),
-        outwards(norms(np.stack([part.rounding for part in parts], axis=-1))),
+        outwards(row_norms(np.stack([part.rounding for part in parts], axis=-1))),
         np.concatenate([part.pattern for part in parts]),
         (relative, absolute),
         np.concatenate([part.dots for part in parts], axis=1) if keep else None,
@@ -91,7 +91,7 @@ def _attend_heads(q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor
     inverse = _inverses(to_integers(totals), n)
     numerators = _sums(powers, v)
     z = multiply(numerators, inverse[:, :, :, None], n)
-    sizes = np.where(seen, norms(to_float(v))[:, None, :], 0).max(axis=-1) * bounds.UP  # [heads, T]: of the values looked at
+    sizes = np.where(seen, row_norms(to_float(v))[:, None, :], 0).max(axis=-1) * bounds.UP  # [heads, T]: of the values looked at
     lowest = np.maximum(total * (1 - 2.0**-40), 0.5)
     count = seen.sum(axis=1)
     shares = bounds.softmax(score, power_error * ulp(n), count, lowest)
@@ -101,7 +101,7 @@ def _attend_heads(q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor
     slack = 4 * bounds.gamma(8) + 2 * float(bounds.softmax(score, power_error * ulp(n), float(count.max(initial=0)), 0.5))
     return Mixed(
         z,
-        outwards(norms(by_head.T)),
+        outwards(row_norms(by_head.T)),
         pattern,
         (slack, 3 * power_error * ulp(n) * (1 + slack)),
         dots if keep else None,
@@ -152,19 +152,19 @@ def attend_float(q: Any, k: Any, v: Any, seen: Any, factor: float) -> Mixed:
     powers = np.where(seen, exp_float(np.where(seen, scores - highest, -np.inf)), 0.0)
     total = powers.sum(axis=-1, keepdims=True)
     z = np.matmul(powers, v) / np.where(total > 0, total, 1)
-    key_sizes = np.where(seen, norms(k)[:, None, :], 0).max(axis=-1)
-    dot = bounds.gamma(width + 4) * norms(q) * norms(k).max(axis=-1, keepdims=True, initial=0.0)  # [heads, T]
-    score = (bounds.gamma(width + 4) * abs(factor) * norms(q) * key_sizes + 81 * bounds.UNIT) * bounds.UP  # [heads, T]
+    key_sizes = np.where(seen, row_norms(k)[:, None, :], 0).max(axis=-1)
+    dot = bounds.gamma(width + 4) * row_norms(q) * row_norms(k).max(axis=-1, keepdims=True, initial=0.0)  # [heads, T]
+    score = (bounds.gamma(width + 4) * abs(factor) * row_norms(q) * key_sizes + 81 * bounds.UNIT) * bounds.UP  # [heads, T]
     count = seen.sum(axis=1)
     ends = 2 * count * bounds.FLOAT_EXP_LEAST
     shares = bounds.grown(2 * score) + 2 * bounds.FLOAT_EXP * (1 + 2.0**-40) + 2 * bounds.gamma(others + 4) + ends
-    sizes = np.where(seen, norms(v)[:, None, :], 0).max(axis=-1) * bounds.UP
+    sizes = np.where(seen, row_norms(v)[:, None, :], 0).max(axis=-1) * bounds.UP
     pattern = powers / np.where(total > 0, total, 1)
     slack = 2 * float((shares * (count > 0)).max(initial=0.0)) + 8 * bounds.UNIT
     by_head = shares * sizes * (count > 0)
     return Mixed(
         z,
-        outwards(norms(by_head.T)),
+        outwards(row_norms(by_head.T)),
         pattern,
         (slack, 4 * bounds.FLOAT_EXP_LEAST * (1 + slack)),
         dots,
@@ -190,8 +190,8 @@ def reach(mixed: Mixed, seen: Any, factor: float, q: Any, k: Any, v: Any, radii:
     factor = abs(factor) * bounds.UP
     others, width = k.shape[1:]
     u, gamma = bounds.UNIT, bounds.gamma(2 * width + 2 * others + 16)
-    q_sizes = norms(q) * bounds.UP + rq  # [heads, T]
-    k_sizes = norms(k) * bounds.UP
+    q_sizes = row_norms(q) * bounds.UP + rq  # [heads, T]
+    k_sizes = row_norms(k) * bounds.UP
     moves = factor * (q_sizes[:, :, None] * rk + rq[None, :, None] * k_sizes[:, None, :])
     moved = (np.where(seen, moves, 0.0).max(axis=(0, 2)) * bounds.UP) if others else np.zeros(len(rq))  # [T]
     if not moved.max(initial=0.0) <= _FARTHEST:
@@ -200,13 +200,13 @@ def reach(mixed: Mixed, seen: Any, factor: float, q: Any, k: Any, v: Any, radii:
     p = np.where(seen, mixed.pattern, 0.0)
     upper, change = _path(mixed, seen, grow)
     a, b = v - v.mean(axis=1, keepdims=True), k - k.mean(axis=1, keepdims=True)
-    an, bn = norms(a), norms(b)  # [heads, S]
-    ra = rv + 8 * u * float((norms(v) + an).max(initial=0.0))  # [S]: a, b are so far from what they stand for
-    rb = rk + 8 * u * float((norms(k) + bn).max(initial=0.0))
+    an, bn = row_norms(a), row_norms(b)  # [heads, S]
+    ra = rv + 8 * u * float((row_norms(v) + an).max(initial=0.0))  # [S]: a, b are so far from what they stand for
+    rb = rk + 8 * u * float((row_norms(k) + bn).max(initial=0.0))
     a_most, b_most = an.max(axis=1, initial=0.0)[:, None], bn.max(axis=1, initial=0.0)[:, None]  # [heads, 1]
     looked = seen.any(axis=1)
     ma, mb = np.matmul(p, a), np.matmul(p, b)  # [heads, T, width]
-    ma_size, mb_size = norms(ma), norms(mb)
+    ma_size, mb_size = row_norms(ma), row_norms(mb)
     mu_a = _over(change, an) + np.where(seen, ra, 0).max(axis=1) + gamma * a_most  # [heads, T]
     mu_b = _over(change, bn) + np.where(seen, rb, 0).max(axis=1) + gamma * b_most
     gram_a, gram_b = np.matmul(a, a.transpose(0, 2, 1)), np.matmul(b, b.transpose(0, 2, 1))

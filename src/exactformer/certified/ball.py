@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from exactformer.certified import bounds
-from exactformer.certified.limbs import BITS, Limbs, check_terms, resized, split, to_float, to_integers, ulp
+from exactformer.certified.limbs import BITS, check_terms, resized, split, to_float, to_integers, ulp
 from exactformer.numbers.enclosure import precision
 
 FLOAT = 0  # the number of limbs that stands for a midpoint in float64
@@ -127,16 +127,7 @@ def outwards(radius: Any) -> Any:
     return np.maximum(radius * bounds.UP, bounds.FLOOR)
 
 
-def zero_radius(limbs: Limbs, n: int) -> Ball:
-    return Ball(limbs, n, np.zeros(limbs.shape[1:-1]))
-
-
-def norms(x: Any) -> Any:
+def row_norms(x: Any) -> Any:
     """L2 norms over the last axis, not too small (Lemma 0)."""
     check_terms(np.shape(x)[-1])
     return np.sqrt(np.square(x).sum(axis=-1)) * bounds.UP + bounds.TINY
-
-
-def row_norms(x: Ball) -> Any:
-    """Of the midpoints, not too small."""
-    return norms(x.midpoint()) * bounds.UP

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.ball import Ball, Gained, norms, outwards
+from exactformer.certified.ball import Ball, Gained, outwards, row_norms
 from exactformer.certified.limbs import (
     BASE,
     BITS,
@@ -45,7 +45,7 @@ def layer_norm(x: Ball, gain: Vector, shift: Vector, epsilon: Fraction) -> Ball:
         unit, inner = _unit_float(x, epsilon)
         scaled = unit * gain.floats
         mid = scaled + shift.floats
-        outer = bounds.UNIT * (4 * norms(scaled) + 2 * norms(mid) + 2 * norms(shift.floats))  # Lemma 12
+        outer = bounds.UNIT * (4 * row_norms(scaled) + 2 * row_norms(mid) + 2 * row_norms(shift.floats))  # Lemma 12
     inner, outer = outwards(inner), outwards(outer)
     return Ball(mid, x.n, outwards(gain.largest * inner + outer), Gained(gain, inner, outer))
 
@@ -104,7 +104,7 @@ def _unit_float(x: Ball, epsilon: Fraction) -> tuple[Any, Any]:
     """The same in floats: (x − μ)/√(var + ε), and its L2 error with that of x."""
     dim = x.shape[-1]
     centred = x.mid - x.mid.mean(axis=-1, keepdims=True)
-    size = norms(centred)
+    size = row_norms(centred)
     moved = math.sqrt(dim) * bounds.gamma(dim + 1) * np.abs(x.mid).mean(axis=-1) + 2 * bounds.UNIT * size
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         unit = centred / np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + float(epsilon))

@@ -30,19 +30,19 @@ def spectral(matrix: Any, slack: float = 0.0) -> float:
     True
     """
     a = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
-    entries = frobenius(a)
-    if not math.isfinite(entries):
+    norm = frobenius(a)
+    if not math.isfinite(norm):
         return math.inf
-    bound = min([entries, *(math.sqrt(b) for b in _gram_bounds(a, entries))])
+    bound = min([norm, *(math.sqrt(b) for b in _gram_bounds(a, norm))])
     return (bound + slack) * bounds.UP
 
 
-def _gram_bounds(a: Any, entries: float) -> list[float]:
+def _gram_bounds(a: Any, norm: float) -> list[float]:
     """Bounds of λ_max(A Aᵀ): μ + ‖μI − G − LLᵀ‖ for any L whatever, since LLᵀ has no negative eigenvalue."""
     size = len(a)
     gram = np.tril(a @ a.T)
     gram = gram + np.tril(gram, -1).T  # each entry is a computed dot product, and the matrix is symmetric
-    rounding = bounds.gamma(a.shape[1]) * np.square(entries)
+    rounding = bounds.gamma(a.shape[1]) * np.square(norm)
     guess = _largest_eigenvalue(gram)
     for attempt in range(8):
         mu = guess * _ABOVE ** (1 + attempt**2)

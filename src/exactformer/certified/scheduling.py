@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, Schedule
+from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
 from exactformer.certified.ball import FLOAT, Ball
 from exactformer.certified.weights import Store
 from exactformer.model import Config, Model, Step, forward
@@ -26,8 +26,8 @@ _GOLDEN = 0.6180339887  # multiples of it are spread evenly, however many
 _LEAD = 1 / 4  # of the median lead: with `_SPARE`, a schedule is too short for one prompt in twenty or so
 
 
-def entries(config: Config) -> int:
-    """Of a schedule: two for every block, one for what follows."""
+def schedule_length(config: Config) -> int:
+    """Entries of a schedule: two for every block, one for what follows."""
     return 2 * config.blocks + 1
 
 
@@ -47,13 +47,13 @@ class Outlook:
     growths: tuple[Growth, ...]
     lead: float
 
-    def fits(self, entries: int) -> bool:
-        """Is it of a model whose schedules have so many entries?"""
+    def fits(self, length: int) -> bool:
+        """Is it of a model whose schedules are so long?"""
         return bool(self.growths) and all(
-            type(each.length) is int and len(each.halves) == len(each.sizes) == entries for each in self.growths
+            type(each.length) is int and len(each.halves) == len(each.sizes) == length for each in self.growths
         )
 
-    def schedule(self, length: int, lead: float) -> Schedule:
+    def schedule(self, length: int, lead: float) -> LimbSchedule:
         """The fewest limbs that should do for a prompt and a lead of so many bits: for all halves of blocks, then for the head."""
         growth = next((each for each in self.growths if each.length >= length), self.growths[-1])
         target = lead - _SPARE

@@ -10,7 +10,7 @@ import numpy as np
 
 from exactformer.certified import bounds
 from exactformer.certified.attention import Mixed, pattern_radius
-from exactformer.certified.ball import FLOAT, Ball, norms, outwards
+from exactformer.certified.ball import FLOAT, Ball, outwards, row_norms
 from exactformer.model.arithmetics.exact import MASKED, hidden
 from exactformer.model.sight import Sight
 
@@ -19,11 +19,11 @@ def norm_steps(x: Ball, epsilon: Fraction, name: str) -> dict[str, Any]:
     """Mean, centred row, variance and deviation, in floats. Centring does not lengthen; √(var + ε) moves by at most ‖δ‖/√d."""
     near, dim = x.midpoint(), x.shape[-1]
     mean = near.mean(axis=-1, keepdims=True)
-    moved = x.radius + bounds.TO_FLOAT * norms(near)
+    moved = x.radius + bounds.TO_FLOAT * row_norms(near)
     summed = bounds.gamma(dim + 1) * np.abs(near).mean(axis=-1)
     of_mean = outwards(moved / math.sqrt(dim) + summed)
     centred = near - mean
-    size = norms(centred)
+    size = row_norms(centred)
     radius = outwards(moved + math.sqrt(dim) * summed + 2 * bounds.UNIT * size)
     variance = np.square(centred).mean(axis=-1, keepdims=True)
     of_variance = outwards((2 * size * radius + radius**2) / dim + bounds.gamma(dim + 4) * variance[:, 0])

@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb
 
 from exactformer.certified import bounds
-from exactformer.certified.ball import norms as row_norms
+from exactformer.certified.ball import row_norms
 from exactformer.certified.limbs import BITS, Limbs, OutOfRangeError, check_range, from_integers, split
 from exactformer.certified.norms import frobenius, spectral
 from exactformer.certified.slices import SideBySide, Sliced, check_blas, from_floats, side_by_side
@@ -116,9 +116,9 @@ class Vector:
 class Matrix:
     """One matrix [K, N], or several side by side that multiply the same rows."""
 
-    def __init__(self, pieces: tuple[Any, ...], name: str, norms: Norms) -> None:
+    def __init__(self, pieces: tuple[Any, ...], name: str, verified: VerifiedNorms) -> None:
         check_blas()
-        self.pieces, self.name, self.norms = pieces, name, norms
+        self.pieces, self.name, self.verified = pieces, name, verified
         self.inputs = pieces[0].shape[0]
         self.outputs = sum(piece.shape[1] for piece in pieces)
 
@@ -158,10 +158,10 @@ class Matrix:
     @functools.cached_property
     def dense_slack(self) -> float:
         """The same of the floats."""
-        return 2 * bounds.UNIT * self.entries * bounds.UP if self.rational else 0.0
+        return 2 * bounds.UNIT * self.frobenius * bounds.UP if self.rational else 0.0
 
     @functools.cached_property
-    def entries(self) -> float:
+    def frobenius(self) -> float:
         """At least the Frobenius norm of the whole matrix."""
         return self._known("all", lambda: frobenius(np.array([frobenius(floats_of(piece)) for piece in self.pieces])) * bounds.UP)
 
@@ -206,10 +206,10 @@ class Matrix:
         return self._known(f"{'' if gain is None else gain.name}|{second.name}", compute)
 
     def _known(self, what: str, compute: Callable[[], float]) -> float:
-        return self.norms.known(f"{self.name}[{what}]", compute)
+        return self.verified.known(f"{self.name}[{what}]", compute)
 
 
-class Norms:
+class VerifiedNorms:
     """Verified norms by name. They are believed: so they are computed here, or come from a file that was written by this program
     about the same weights (`storage.prepared`), and from nowhere else."""
 
@@ -232,7 +232,7 @@ class Store:
     """Every weight by its place in memory, so that it is prepared once. Those of a model do not change."""
 
     def __init__(self) -> None:
-        self.norms = Norms()
+        self.verified = VerifiedNorms()
         self.names: dict[Any, str] = {}
         self.held: dict[Any, Any] = {}
 
@@ -246,14 +246,14 @@ class Store:
         return self._once(("vector", place(array)), lambda: (Vector(array, self.name_of(array)), array))
 
     def matrix(self, array: Any) -> Matrix:
-        return self._once(("matrix", place(array)), lambda: (Matrix((array,), self.name_of(array), self.norms), array))
+        return self._once(("matrix", place(array)), lambda: (Matrix((array,), self.name_of(array), self.verified), array))
 
     def projections(self, *arrays: Any) -> Matrix:
         """[heads, dim, head_dim] for queries, keys and values, side by side: [dim, 3 · heads · head_dim]."""
 
         def make() -> tuple[Matrix, Any]:
             pieces = tuple(a.transpose(1, 0, 2).reshape(a.shape[1], -1) for a in arrays)
-            return Matrix(pieces, "+".join(map(self.name_of, arrays)), self.norms), arrays
+            return Matrix(pieces, "+".join(map(self.name_of, arrays)), self.verified), arrays
 
         return self._once(("projections", *map(place, arrays)), make)
 
@@ -261,7 +261,7 @@ class Store:
         """[heads, head_dim, dim] → [heads · head_dim, dim]"""
         return self._once(
             ("output", place(array)),
-            lambda: (Matrix((array.reshape(-1, array.shape[-1]),), self.name_of(array), self.norms), array),
+            lambda: (Matrix((array.reshape(-1, array.shape[-1]),), self.name_of(array), self.verified), array),
         )
 
     def trim(self, limbs_at: Callable[[str], int]) -> None:

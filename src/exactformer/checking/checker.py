@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exactformer.checking.blocks import Block, blocks
-from exactformer.checking.claims import Claim, read_claims
+from exactformer.checking.claims import PrintedClaim, read_claims
 from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.positions import Span, positions
 from exactformer.checking.printed import Claimed, Token
 from exactformer.checking.record import Record
-from exactformer.checking.report import BAD, Finding, Report
+from exactformer.checking.report import BAD, CheckReport, Finding
 from exactformer.checking.sheet import trace_of
 from exactformer.checking.steps import record_of
 from exactformer.checking.verdicts import judge, true_digits
@@ -21,7 +21,7 @@ from exactformer.worksheets.reader import Table
 from exactformer.worksheets.worksheet import LARGEST, parse
 
 
-def check_text(text: str, name: str = "worksheet.toml") -> Report:
+def check_text(text: str, name: str = "worksheet.toml") -> CheckReport:
     """Judge every claim of a worksheet, or of the worksheets in a Markdown text (`name` ends in .md).
 
     >>> report = check_text('''
@@ -33,7 +33,7 @@ def check_text(text: str, name: str = "worksheet.toml") -> Report:
     >>> [(finding.printed, str(finding.verdict), finding.more) for finding in report.findings]
     [('0.27', 'right', '0.2689'), ('0.74', 'last digit off', '0.7311')]
     """
-    found: list[tuple[Record, Claim, Span]] = []
+    found: list[tuple[Record, PrintedClaim, Span]] = []
     record, trace = Record(), None
     plain = " " + text[1:] if text.startswith("\ufeff") else text
     for block in blocks(plain, name):
@@ -44,10 +44,10 @@ def check_text(text: str, name: str = "worksheet.toml") -> Report:
             record, trace = record_of(another), another
         claims = read_claims(Table({"claims": raw.get("claims", [])}, file), record, trace)
         found += [(record, claim, span) for claim, span in zip(claims, _spans(claims, block, file), strict=True)]
-    return Report(name, tuple(_finding(text, *what) for what in found))
+    return CheckReport(name, tuple(_finding(text, *what) for what in found))
 
 
-def check_file(source: str | os.PathLike[str]) -> Report:
+def check_file(source: str | os.PathLike[str]) -> CheckReport:
     """`check_text` of a file, or of a built-in lesson by name."""
     return check_text(read_source(source), os.fspath(source))
 
@@ -76,7 +76,7 @@ def read_source(source: str | os.PathLike[str]) -> str:
         raise WorksheetError(f"{name}: is not UTF-8 text (byte {error.start})") from None
 
 
-def _spans(claims: list[Claim], block: Block, file: str) -> Iterator[Span]:
+def _spans(claims: list[PrintedClaim], block: Block, file: str) -> Iterator[Span]:
     """Where each number or token stands in the file."""
     places = positions(block.text) if claims else {}
     for claim in claims:
@@ -93,12 +93,12 @@ def _is(printed: Claimed, there: str) -> bool:
     return there.strip() == printed.text.strip() or there.replace("_", "").removeprefix("+") == printed.text
 
 
-def _field(claim: Claim) -> str:
+def _field(claim: PrintedClaim) -> str:
     table, n, field, *index = claim.path
     return f"{table}.{n}.{field}" + "".join(f"[{i}]" for i in index)
 
 
-def _finding(text: str, record: Record, claim: Claim, span: Span) -> Finding:
+def _finding(text: str, record: Record, claim: PrintedClaim, span: Span) -> Finding:
     node = record.nodes[claim.node]
     x = node.truth[claim.index]
     verdict = judge(x, claim.printed)

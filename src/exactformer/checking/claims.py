@@ -28,7 +28,7 @@ _REFERENCE = re.compile(r"(.+?)\s*\[\s*([0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)\s*\]")
 
 
 @dataclass(frozen=True)
-class Claim:
+class PrintedClaim:
     """One printed number or token: what it is said to be, and where it stands in the worksheet."""
 
     node: str
@@ -37,7 +37,7 @@ class Claim:
     path: Path
 
 
-def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) -> list[Claim]:
+def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) -> list[PrintedClaim]:
     """Every claim of a worksheet, in order. Operations become nodes of the record, what is printed is put to theirs.
 
     `trace` is the pass that the record is of: claims may ask for its gradients.
@@ -51,7 +51,7 @@ def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) ->
             table.finish()  # nothing is claimed: the operation is there to be read further down
             continue
         for index, printed, path in _entries(table, node):
-            claims.append(Claim(node.name, index, printed, ("claims", n, *path)))
+            claims.append(PrintedClaim(node.name, index, printed, ("claims", n, *path)))
             node.printed.setdefault(index, printed)
         table.finish()
     return claims

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from exactformer.checking.checker import check_text, read_source
 from exactformer.checking.fixing import fix_text, rewrite, to_fix
 from exactformer.checking.lessons import lessons
-from exactformer.checking.report import Report, as_json, counted, document, lines
+from exactformer.checking.report import CheckReport, as_json, counted, document, lines
 from exactformer.checking.verdicts import Verdict
 from exactformer.numbers import Undecided
 from exactformer.worksheets import WorksheetError
@@ -27,7 +27,7 @@ class Checked(NamedTuple):
     status: int
 
 
-def run(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format: bool = False) -> Checked:
+def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format: bool = False) -> Checked:
     """Check files, or built-in lessons by name; with `fix`, rewrite what is not right. Each is checked, whatever the others are.
 
     The status is 2 where a file cannot be read, else 1 where a number is wrong, else 3 where one is undecided, else 0. What was
@@ -35,7 +35,7 @@ def run(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format:
     """
     said: list[str] = []
     problems: list[str] = []
-    reports: list[Report] = []
+    reports: list[CheckReport] = []
     found: list[dict[str, Any]] = []
     statuses: list[int] = []
     for source in files:
@@ -74,7 +74,7 @@ def _problem(name: str, error: Exception) -> tuple[str, int]:
             return str(error), BAD_INPUT
 
 
-def _fix(path: Path, text: str, report: Report) -> int:
+def _fix(path: Path, text: str, report: CheckReport) -> int:
     """How many numbers and tokens were rewritten in the file."""
     wanted = len(to_fix(report))
     if wanted:
@@ -84,7 +84,7 @@ def _fix(path: Path, text: str, report: Report) -> int:
     return wanted
 
 
-def _together(reports: Sequence[Report], statuses: Sequence[int]) -> str:
+def _together(reports: Sequence[CheckReport], statuses: Sequence[int]) -> str:
     findings = [finding for report in reports for finding in report.findings]
     fine = statuses.count(0)
     return f"{len(statuses)} files, {counted(findings)}: {fine} fine, {len(statuses) - fine} not"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exactformer.checking.checker import check_text
 from exactformer.checking.printed import read
-from exactformer.checking.report import Finding, Report
+from exactformer.checking.report import CheckReport, Finding
 from exactformer.checking.verdicts import Verdict
 from exactformer.files import write_whole
 from exactformer.worksheets import WorksheetError
@@ -15,7 +15,7 @@ from exactformer.worksheets import WorksheetError
 _FINE = (Verdict.RIGHT, Verdict.UNDECIDED)
 
 
-def fix_text(text: str, report: Report) -> str:
+def fix_text(text: str, report: CheckReport) -> str:
     """The text with every number and token that is not right as it should have been printed, numbers with as many decimals.
 
     What is undecided is left alone. What cannot be put right (it does not exist, -inf stands for it, or it is a token that cannot
@@ -36,7 +36,7 @@ def fix_text(text: str, report: Report) -> str:
     return fixed
 
 
-def to_fix(report: Report) -> list[Finding]:
+def to_fix(report: CheckReport) -> list[Finding]:
     return [finding for finding in report.findings if finding.verdict not in _FINE]
 
 
@@ -70,7 +70,7 @@ def _stands_between(quote: str, token: str) -> bool:
         return False
 
 
-def _verify(fixed: str, report: Report) -> None:
+def _verify(fixed: str, report: CheckReport) -> None:
     """Read again: the same claims in the same order, each as it was or as it should be."""
     again = check_text(fixed, report.name)
     before = [(f.field, f.subject, f.index) for f in report.findings]

@@ -40,7 +40,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     name: str
     findings: tuple[Finding, ...]
 
@@ -65,7 +65,7 @@ class Report:
         return 1 if self.first_wrong else 3 if self.counts[Verdict.UNDECIDED] else 0
 
 
-def lines(report: Report) -> list[str]:
+def lines(report: CheckReport) -> list[str]:
     """One line for each number or token that is not right, then a summary."""
     told = [f"{report.name}:{f.line}: {f.place}: {_sentence(f)}" for f in report.findings if f.verdict is not Verdict.RIGHT]
     return [*told, f"{report.name}: {_summary(report)}"]
@@ -89,7 +89,7 @@ def _digits(finding: Finding) -> str:
     return short(finding.true) + (f" ({short(finding.more)})" if finding.more != finding.true else "")
 
 
-def _summary(report: Report) -> str:
+def _summary(report: CheckReport) -> str:
     if not report.findings:
         return "no claims"
     told = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
@@ -110,12 +110,12 @@ def counted(findings: Sequence[Finding]) -> str:
     return " and ".join(parts) or "0 numbers"
 
 
-def document(reports: Sequence[Report]) -> dict[str, Any]:
+def document(reports: Sequence[CheckReport]) -> dict[str, Any]:
     """For other programs; docs/checking.md describes it."""
     return {"format": "exactformer check 1", "files": [_file(report) for report in reports]}
 
 
-def _file(report: Report) -> dict[str, Any]:
+def _file(report: CheckReport) -> dict[str, Any]:
     first = report.first_wrong
     return {
         "file": report.name,

@@ -30,9 +30,9 @@ from exactformer.cli.inputs import ids_of, input_options, opened, source_argumen
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
-    from exactformer.certified import Prepared
-    from exactformer.certified.certificate import Claim
-    from exactformer.certified.expected import Saved
+    from exactformer.certificates import Prepared
+    from exactformer.certificates.certificate import Claim
+    from exactformer.certificates.expected import Saved
     from exactformer.worksheets import Input
 
 _FLOATS = ("float32", "float64")
@@ -88,8 +88,8 @@ def command(
             refuse(given(option), f"--{name}: does not go with --verify")
         _verify(source, verify)
         return
-    from exactformer.certified.expected import read_logits
-    from exactformer.certified.question import check_question
+    from exactformer.certificates.expected import read_logits
+    from exactformer.certificates.question import check_question
 
     kinds, allowed = _kinds(compare), _tolerance(tolerance, expect)
     count = (asked.tokens or "").strip()
@@ -155,7 +155,7 @@ class _Run:
 
     @cached_property
     def name(self) -> Callable[[int], str]:
-        from exactformer.certified.question import namer
+        from exactformer.certificates.question import namer
 
         return namer(self.worksheet)
 
@@ -166,10 +166,10 @@ class _Run:
 
     def follow(self) -> None:
         """Prove token after token, tell each, and then look at it in the ways that were asked for."""
-        from exactformer.certified.audit import check_size
-        from exactformer.certified.memory import check_memory
-        from exactformer.certified.model_hash import model_hash
-        from exactformer.certified.storage import prepared
+        from exactformer.certificates.audit import check_size
+        from exactformer.certificates.hash import model_hash
+        from exactformer.certificates.memory import check_memory
+        from exactformer.certificates.storage import prepared
         from exactformer.render import certificates
 
         all_logits = bool(self.kinds) or (self.saved is not None and len(self.saved.values) > 1)
@@ -191,12 +191,12 @@ class _Run:
                     self.interrupted = True
 
     def _prove(self, ready: Prepared, progress: Progress) -> None:
-        from exactformer.certified import generate
-        from exactformer.certified.certificate import Claim
+        from exactformer.certificates import prove_tokens
+        from exactformer.certificates.certificate import Claim
         from exactformer.render.certificates import claim_text
 
         options = {"top": self.top, "cap": self.cap, "digits": self.digits}
-        for certified in generate(self.model, self.ids, self.tokens, prepared=ready, **options):
+        for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, **options):
             self.claims.append(Claim.of(certified))
             progress.clear()
             if self.streams:
@@ -206,9 +206,9 @@ class _Run:
                 progress(f"token {len(self.claims):,}")
 
     def _look(self, ready: Prepared, progress: Progress) -> None:
-        from exactformer.certified.audit import audit
-        from exactformer.certified.compare import compare
-        from exactformer.certified.expected import expect
+        from exactformer.certificates.audit import audit
+        from exactformer.certificates.comparison import compare
+        from exactformer.certificates.expected import expect
 
         if self.saved is not None:
             self.expected = expect(
@@ -260,7 +260,7 @@ class _Run:
         return DONE
 
     def _hand_out(self) -> None:
-        from exactformer.certified.certificate import certificate_of
+        from exactformer.certificates.certificate import certificate_of
         from exactformer.render import certificates
         from exactformer.render.certificate_page import page
 
@@ -282,10 +282,10 @@ class _Run:
 
 def _verify(source: str, file: Path) -> None:
     """Check a certificate; what differs is told with its line."""
-    from exactformer.certified.certificate import CertificateError
-    from exactformer.certified.certificate_file import read
-    from exactformer.certified.memory import check_memory
-    from exactformer.certified.verifying import verify
+    from exactformer.certificates.certificate import CertificateError
+    from exactformer.certificates.file import read
+    from exactformer.certificates.memory import check_memory
+    from exactformer.certificates.verifying import verify
 
     try:
         written = read(file)

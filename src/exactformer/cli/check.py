@@ -13,9 +13,9 @@ import click
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def command(files: tuple[str, ...], fix: bool, form: str) -> None:
     """Check the printed numbers of worked examples: worksheets or Markdown pages with claims, or the lesson `attention`."""
-    from exactformer.checking import run
+    from exactformer.checking import check_files
 
-    checked = run(files, fix, form == "json")
+    checked = check_files(files, fix, form == "json")
     click.echo(checked.report, nl=False)
     for problem in checked.problems:
         click.echo(f"exactformer: {problem}", err=True)

@@ -74,8 +74,8 @@ def command(
 
 def _check(source: str, text: str | None) -> None:
     """Refuse at once what can be seen at once: no model, one without logits, too little memory."""
-    from exactformer.certified.certifying import CAP
-    from exactformer.certified.memory import check_memory
+    from exactformer.certificates.memory import check_memory
+    from exactformer.certificates.proving import CAP
     from exactformer.worksheets import load, loads
 
     worksheet = load(source) if text is None else loads(text, source)

@@ -11,18 +11,23 @@ from exactformer.numbers.nodes import Exact, Named, Number, Undefined, nodes_bel
 def spelled(numbers: Iterable[Number]) -> Iterator[tuple[Any, ...]]:
     """Texts, integers and tuples of these, from which the numbers could be built again: different ones are spelled differently.
 
-    A node of a closed form is spelled once, after what it is made of, and named by its place among the nodes from then on.
+    A node of a closed form is spelled once, after what it is made of, and named by its place among the nodes from then on. So are
+    nodes that are built alike: whether a number was computed once or twice is not seen.
 
     >>> from exactformer.numbers import exact, exp
     >>> list(spelled([exact("-1/2"), exp(exact(3))]))
     [('exact', -1, 2), ('node', 'exp', (('exact', 3, 1),), None), ('named', 0)]
     """
     names: dict[int, int] = {}  # by identity: the nodes live as long as the numbers do
+    places: dict[tuple[Any, ...], int] = {}
     for number in numbers:
         if isinstance(number, Named):
             for node in nodes_below(number, names):
-                yield "node", node.op, tuple(_leaf(arg, names) for arg in node.args), _data(node.data)
-                names[id(node)] = len(names)
+                spelling = ("node", node.op, tuple(_leaf(arg, names) for arg in node.args), _data(node.data))
+                if spelling not in places:
+                    places[spelling] = len(places)
+                    yield spelling
+                names[id(node)] = places[spelling]
         yield _leaf(number, names)
 
 

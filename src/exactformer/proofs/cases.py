@@ -54,16 +54,16 @@ class Case:
 
     @cached_property
     def _prepared(self) -> Any:
-        from exactformer.certified import Prepared
+        from exactformer.certificates import Prepared
 
         return Prepared(self.model)
 
     def _certified(self, ids: list[int]) -> Iterator[dict[str, Any]]:
         """The same in certified arrays, which set their precision themselves."""
-        from exactformer.certified import generate
+        from exactformer.certificates import prove_tokens
 
         names = self.model.config.vocabulary
-        for found in generate(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS):
+        for found in prove_tokens(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS):
             if found.token is None:
                 yield {"token": None, "proved": False, "why": reason(found.why)}
                 return

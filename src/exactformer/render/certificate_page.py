@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from html import escape
 
-from exactformer.certified.audit import Audit
-from exactformer.certified.certificate import CLAIM, Certificate, Claim
-from exactformer.certified.compare import FloatErrors
-from exactformer.certified.decimal_ends import proved_digits
-from exactformer.certified.expected import Expected
+from exactformer.certificates.audit import Audit
+from exactformer.certificates.certificate import CLAIM, Certificate, Claim
+from exactformer.certificates.comparison import FloatErrors
+from exactformer.certificates.ends import proved_digits
+from exactformer.certificates.expected import Expected
 from exactformer.render.certificates import Name, audit_text, conclusions, error, expected_text, log2, margin, verdict
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 60, 28

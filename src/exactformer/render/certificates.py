@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from exactformer.certified.audit import Audit
+from exactformer.certificates.audit import Audit
+from exactformer.certificates.certificate import Certificate, Claim
+from exactformer.certificates.comparison import FloatErrors, StepErrors
+from exactformer.certificates.ends import ends, proved_digits, upwards
+from exactformer.certificates.expected import Expected
+from exactformer.certificates.file import document
 from exactformer.certified.bounds import FLOOR
-from exactformer.certified.certificate import Certificate, Claim
-from exactformer.certified.certificate_file import document
-from exactformer.certified.compare import FloatErrors, StepErrors
-from exactformer.certified.decimal_ends import ends, proved_digits, upwards
-from exactformer.certified.expected import Expected
 from exactformer.render.tables import grid
 
 Name = Callable[[int], str]  # what a token is called

@@ -15,13 +15,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from exactformer.certified import Schedule, certify
-from exactformer.certified.certificate import Claim, certificate_of
-from exactformer.certified.decimal_ends import proved_digits
-from exactformer.certified.memory import available, needed
-from exactformer.certified.model_hash import model_hash
-from exactformer.certified.question import check_question, texts
-from exactformer.certified.storage import prepared
+from exactformer.certificates import Claim, prove_token
+from exactformer.certificates.certificate import certificate_of
+from exactformer.certificates.ends import proved_digits
+from exactformer.certificates.hash import model_hash
+from exactformer.certificates.memory import available, needed
+from exactformer.certificates.proving import token_by_token
+from exactformer.certificates.question import check_question, texts
+from exactformer.certificates.storage import prepared
+from exactformer.certified import LimbSchedule
 from exactformer.checkpoints import CheckpointError
 from exactformer.internal import internal_error
 from exactformer.model import ConfigError, InputError
@@ -131,12 +133,7 @@ class Prover:
 
     def _claims(self, given: list[int], tokens: int, top: int, cap: int, digits: int) -> list[Claim]:
         """Up to as many as asked for: none follows one that is undecided."""
-        claims: list[Claim] = []
-        prefix = list(given)
-        while len(claims) < tokens and (not claims or claims[-1].token is not None):
-            claims.append(self._claim(prefix, top, cap, digits))
-            prefix += [] if claims[-1].token is None else [claims[-1].token]
-        return claims
+        return list(token_by_token(given, tokens, lambda prefix: self._claim(prefix, top, cap, digits)))
 
     def _claim(self, prefix: list[int], top: int, cap: int, digits: int) -> Claim:
         key = (tuple(prefix), top, cap, digits)
@@ -145,7 +142,7 @@ class Prover:
             self.past = _Past()  # what fails on its way is not gone on from
             cache = past.cache if self.model.config.keeps_past else None
             options = {"top": top, "cap": cap, "digits": digits}
-            found = certify(self.model, prefix, prepared=self.ready, schedule=past.schedule, cache=cache, **options)
+            found = prove_token(self.model, prefix, prepared=self.ready, schedule=past.schedule, cache=cache, **options)
             if found.token is not None and cache is not None:
                 self.past = _Past(tuple(prefix), cap, cache, found.schedule)
             self.claims[key] = Claim.of(found)
@@ -178,7 +175,7 @@ class _Past:
     """Keys and values of positions that are done, and how they were computed."""
 
     def __init__(
-        self, ids: tuple[int, ...] = (), cap: int = 0, cache: Cache | None = None, schedule: Schedule | None = None
+        self, ids: tuple[int, ...] = (), cap: int = 0, cache: Cache | None = None, schedule: LimbSchedule | None = None
     ) -> None:
         self.ids, self.cap, self.cache, self.schedule = ids, cap, Cache() if cache is None else cache, schedule
 

@@ -114,7 +114,7 @@ def check_patterns(config: Config, name: str, arithmetic: str, length: int) -> N
     needed = 4 * config.blocks * config.heads * length**2 * entry  # products, scores, the mask, the softmax
     if needed < _LITTLE:
         return
-    from exactformer.certified.memory import available
+    from exactformer.certificates.memory import available
 
     free = available()
     if free is not None and needed > free:

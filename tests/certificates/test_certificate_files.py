@@ -13,18 +13,17 @@ import numpy as np
 import pytest
 from certify_tools import small_model, write_model
 
-from exactformer.certified import Entry, certify
-from exactformer.certified.certificate import Certificate, CertificateError, Claim
-from exactformer.certified.certificate import certify as make
-from exactformer.certified.certificate_file import LARGEST, document, lines, read
-from exactformer.certified.decimal_ends import ends, proved_digits
-from exactformer.certified.model_hash import model_hash
+from exactformer.certificates import Entry, certify, prove_token
+from exactformer.certificates.certificate import Certificate, CertificateError, Claim
+from exactformer.certificates.ends import ends, proved_digits
+from exactformer.certificates.file import LARGEST, document, lines, read
+from exactformer.certificates.hash import model_hash
 from exactformer.checkpoints import open_checkpoint
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    return make(small_model(tmp_path_factory.mktemp("model") / "m"), [3, 4, 5], 2)
+    return certify(small_model(tmp_path_factory.mktemp("model") / "m"), [3, 4, 5], 2)
 
 
 def test_what_is_saved_is_loaded(certificate: Certificate, tmp_path: Path) -> None:
@@ -47,7 +46,7 @@ def test_a_changed_digit_does_not_fit_the_checksum(certificate: Certificate, tmp
 
 
 def test_enclosures_hold_those_of_the_pass(certificate: Certificate, tmp_path: Path) -> None:
-    found = certify(small_model(tmp_path / "m"), [3, 4, 5])
+    found = prove_token(small_model(tmp_path / "m"), [3, 4, 5])
     claim = certificate.tokens[0]
     assert claim.token == found.token
     for bound, entry in zip(claim.top, found.top, strict=True):
@@ -113,7 +112,7 @@ def _set(said: dict[str, Any], place: list[Any], value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("place", "value", "problem"),
     [
-        (["format"], "exactformer certificate 3", "format: is 'exactformer certificate 3'"),
+        (["format"], "exactformer certificate 4", "format: is 'exactformer certificate 4'"),
         (["format"], None, "format: is null"),
         (["claim"], "All is well.", "claim: is not the sentence"),
         (["model"], "abc", "model: is not a table"),

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from exactformer.certificates.certificate import Certificate, Claim, versions
+from exactformer.certificates.ends import proved_digits
+from exactformer.certificates.file import malformed
+from exactformer.certificates.first_hash import first_model_hash
+from exactformer.certificates.hash import model_hash
+from exactformer.certificates.preparation import Prepared
+from exactformer.certificates.proving import Certified, prove_token, token_by_token
 from exactformer.certified.arithmetic import FEWEST, MOST
-from exactformer.certified.certificate import Certificate, Claim, versions
-from exactformer.certified.certificate_file import malformed
-from exactformer.certified.decimal_ends import proved_digits
-from exactformer.certified.model_hash import model_hash
-from exactformer.certified.scheduling import entries
+from exactformer.certified.scheduling import schedule_length
+from exactformer.certified.tables import tables_digest
 from exactformer.model import InputError, Model
-
-if TYPE_CHECKING:
-    from exactformer.certified import Certified, Prepared
 
 _TRIES = 3
 
@@ -37,7 +38,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verification:
     """No problems: every claim is confirmed. Remarks are no claims: other versions, tables of another size."""
 
     problems: tuple[Problem, ...]
@@ -55,36 +56,31 @@ def verify(
     *,
     intact: bool = True,
     progress: Callable[[str], None] = lambda step: None,
-) -> Verdict:
+) -> Verification:
     """Compare all claims with new passes. A certificate whose checksum does not fit is refused, whatever they say."""
-    from exactformer.certified import Prepared
-
     if problem := malformed(certificate):
-        return Verdict((Problem("certificate", problem),))
+        return Verification((Problem("certificate", problem),))
     ready = Prepared.of(model, prepared)
-    doubt = _first_look(certificate, model, model_hash(model, progress))
+    hashed = first_model_hash if certificate.version == 2 else model_hash
+    doubt = _first_look(certificate, model, hashed(model, progress))
     if doubt is not None:
-        return Verdict((doubt,))
+        return Verification((doubt,))
     ready.prepare(progress)
-    prefix = list(certificate.ids)
     changed: list[Problem] = []
-    for n, claim in enumerate(certificate.tokens):
-        try:
-            checked = _Check(model, ready, tuple(prefix), claim, certificate.cap, f"tokens[{n}]")
-            checked.run()
-        except InputError as error:
-            return Verdict((Problem(f"tokens[{n}]", str(error)),))
+
+    def check(prefix: list[int]) -> _Check:
+        n = len(prefix) - len(certificate.ids)
+        return _Check(model, ready, tuple(prefix), certificate.tokens[n], certificate.cap, f"tokens[{n}]").run()
+
+    for n, checked in enumerate(token_by_token(certificate.ids, len(certificate.tokens), check), start=1):
         if checked.problems:
-            return Verdict(tuple(checked.problems))
-        changed += [] if intact or checked.first is None else _differences(claim, Claim.of(checked.first), f"tokens[{n}]")
-        progress(f"token {n + 1:,}")
-        if claim.token is None:
-            break
-        prefix.append(claim.token)
+            return Verification(tuple(checked.problems))
+        changed += [] if intact or checked.first is None else _differences(checked.claim, Claim.of(checked.first), checked.place)
+        progress(f"token {n:,}")
     if not intact:
         changed.append(Problem("sha256", "the checksum does not fit: the file was changed after it was written"))
-        return Verdict(tuple(changed))
-    return Verdict((), tuple(_remarks(certificate)))
+        return Verification(tuple(changed))
+    return Verification((), tuple(_remarks(certificate)))
 
 
 def _first_look(certificate: Certificate, model: Model, digest: str) -> Problem | None:
@@ -96,8 +92,10 @@ def _first_look(certificate: Certificate, model: Model, digest: str) -> Problem 
     if not certificate.tokens:
         return Problem("tokens", "is empty: nothing is claimed")
     for n, claim in enumerate(certificate.tokens):
-        if len(claim.schedule) != entries(model.config) or any(s and not FEWEST <= s <= MOST for s in claim.schedule):
-            return Problem(f"tokens[{n}].schedule", f"is not one of {entries(model.config)} times 0 or {FEWEST} to {MOST} limbs")
+        if len(claim.schedule) != schedule_length(model.config) or any(s and not FEWEST <= s <= MOST for s in claim.schedule):
+            return Problem(
+                f"tokens[{n}].schedule", f"is not one of {schedule_length(model.config)} times 0 or {FEWEST} to {MOST} limbs"
+            )
         if len(claim.top) > len(model.config.vocabulary):
             return Problem(f"tokens[{n}].top", f"has {len(claim.top):,} logits, the model {len(model.config.vocabulary):,}")
         if claim.token is None and n + 1 < len(certificate.tokens):
@@ -118,12 +116,23 @@ class _Check:
     problems: list[Problem] = field(default_factory=list)
     first: Certified | None = None  # the pass with the schedule of the certificate
 
-    def run(self) -> None:
-        from exactformer.certified import certify
+    @property
+    def token(self) -> int | None:
+        """That of the claim, after which the next one is asked."""
+        return self.claim.token
 
+    def run(self) -> _Check:
+        """What cannot be asked of the model is a problem of the certificate."""
+        try:
+            self._run()
+        except InputError as error:
+            self.problems = [Problem(self.place, str(error))]
+        return self
+
+    def _run(self) -> None:
         schedule = self.claim.schedule
         for attempt in range(_TRIES):
-            found = certify(
+            found = prove_token(
                 self.model, list(self.ids), prepared=self.prepared, top=max(1, len(self.claim.top)), cap=max(self.cap, *schedule),
                 schedule=schedule,
             )  # fmt: skip
@@ -201,8 +210,6 @@ def _flat(value: Any, place: str) -> dict[str, Any]:
 
 
 def _remarks(certificate: Certificate) -> list[str]:
-    from exactformer.certified import tables_digest
-
     here = versions()
     names = sorted({*here, *certificate.versions})
     told = [

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "checkpoints"))
 from gpt2_files import small_config, small_tensors, write_folder
 
 from exactformer import cli

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from certify_tools import run, small_model, write_model
 
-from exactformer.certified import memory
+from exactformer.certificates import memory
 from exactformer.model import InputError
 
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from flint import arb, fmpq
 
+from exactformer.certificates.certificate import Claim
+from exactformer.certificates.preparation import Prepared
 from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.limbs import BITS
 from exactformer.model import InputError, Model, following, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers import Undefined
 from exactformer.numbers.enclosure import precision
-
-if TYPE_CHECKING:
-    from exactformer.certified import Prepared
-    from exactformer.certified.certificate import Claim
 
 MOST_WEIGHTS = 4_000_000  # of a model in balls, which are objects: one for each weight
 _BITS = 128  # beyond those of the certified pass, to begin with
@@ -58,14 +56,12 @@ def audit(
 
     `ids` are the prompt; claim n is about what follows it and the tokens of the claims before.
 
-    >>> from exactformer.certified.certificate import certify
+    >>> from exactformer.certificates.certificate import certify
     >>> from exactformer.worksheets import load
     >>> model = load("capstone").model
     >>> audit(model, [0, 1], certify(model, [0, 1]).tokens).agrees
     True
     """
-    from exactformer.certified import Prepared
-
     whole = [*ids, *(claim.token for claim in claims[:-1] if claim.token is not None)]
     schedule = tuple(max(limbs) for limbs in zip(*(claim.schedule for claim in claims), strict=True))
 

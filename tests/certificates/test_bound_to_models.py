@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from small_models import gpt2_shaped
 
-from exactformer.certified import CertifiedArithmetic, Prepared, certify, generate
-from exactformer.certified.audit import audit
-from exactformer.certified.certificate import certify as certificate
-from exactformer.certified.compare import compare
-from exactformer.certified.model_hash import model_hash
-from exactformer.certified.storage import place, prepared, read, write
-from exactformer.certified.verifying import verify
+from exactformer.certificates import Prepared, certify, prove_token, prove_tokens, verify
+from exactformer.certificates.audit import audit
+from exactformer.certificates.comparison import compare
+from exactformer.certificates.hash import model_hash
+from exactformer.certificates.storage import place, prepared, read, write
+from exactformer.certified import CertifiedArithmetic
 from exactformer.certified.weights import Store
 from exactformer.model import Config, InputError, Model, Weights, forward
 from exactformer.model.cache import Cache
@@ -32,13 +31,13 @@ def simple(*logits: float) -> Model:
 
 A, B = simple(1, 2, 3), simple(3, 2, 1)
 TAKERS: dict[str, Callable[[Model, Prepared], Any]] = {
+    "prove_token": lambda model, ready: prove_token(model, [0], prepared=ready),
+    "prove_tokens": lambda model, ready: list(prove_tokens(model, [0], 1, prepared=ready)),
     "certify": lambda model, ready: certify(model, [0], prepared=ready),
-    "generate": lambda model, ready: list(generate(model, [0], 1, prepared=ready)),
-    "certificate": lambda model, ready: certificate(model, [0], prepared=ready),
-    "verify": lambda model, ready: verify(certificate(model, [0]), model, ready),
-    "Certificate.verify": lambda model, ready: certificate(model, [0]).verify(model, ready),
+    "verify": lambda model, ready: verify(certify(model, [0]), model, ready),
+    "Certificate.verify": lambda model, ready: certify(model, [0]).verify(model, ready),
     "compare": lambda model, ready: compare(model, [0], ["float64"], prepared=ready),
-    "audit": lambda model, ready: audit(model, [0], certificate(model, [0]).tokens, prepared=ready),
+    "audit": lambda model, ready: audit(model, [0], certify(model, [0]).tokens, prepared=ready),
 }
 
 
@@ -54,7 +53,7 @@ def test_another_wiring_of_the_same_weights_is_another_model() -> None:
     model = load("capstone").model
     strict = replace(model, config=replace(model.config, mask="strict"))
     with pytest.raises(InputError, match="another model"):
-        certify(strict, [0, 1], prepared=Prepared(model))
+        prove_token(strict, [0, 1], prepared=Prepared(model))
 
 
 def test_norms_are_believed_from_no_caller() -> None:
@@ -65,12 +64,12 @@ def test_norms_are_believed_from_no_caller() -> None:
     model = load("capstone").model
     ready = Prepared(model)
     ready.prepare()
-    honest = certify(model, [0, 1], prepared=ready)
+    honest = prove_token(model, [0, 1], prepared=ready)
     for name in ready.norms:
         ready.norms[name] = 0.0  # a copy
     with pytest.raises(AttributeError):
         ready.norms = {}  # type: ignore[misc]
-    assert certify(model, [0, 1], prepared=ready).top == honest.top
+    assert prove_token(model, [0, 1], prepared=ready).top == honest.top
 
 
 def test_kept_norms_are_found_by_the_hash_of_the_model_that_is_given(tmp_path: Any) -> None:
@@ -98,7 +97,7 @@ def test_an_outlook_that_does_not_fit_is_not_taken(tmp_path: Any) -> None:
         write(path, model_hash(A), {}, Outlook(growths, -2.0))
         with prepared(A, folder=tmp_path) as ready:
             assert ready.outlook is None
-            assert certify(A, [0], prepared=ready).token == 2
+            assert prove_token(A, [0], prepared=ready).token == 2
 
 
 @pytest.mark.parametrize("view", [False, True])
@@ -108,8 +107,8 @@ def test_weights_that_are_written_to_after_the_preparation(view: bool) -> None:
     ready = Prepared(model)
     ready.prepare()
     table[0, 0] = 9.0
-    assert certify(model, [0], prepared=ready).token == 2
-    assert certify(replace(model, weights=replace(model.weights, W_U=table)), [0]).token == 0
+    assert prove_token(model, [0], prepared=ready).token == 2
+    assert prove_token(replace(model, weights=replace(model.weights, W_U=table)), [0]).token == 0
 
 
 def test_the_hash_of_a_model_is_taken_once_and_not_carried_to_another() -> None:
@@ -122,22 +121,22 @@ def test_the_hash_of_a_model_is_taken_once_and_not_carried_to_another() -> None:
 
 
 def test_a_cache_of_other_tokens_is_refused() -> None:
-    """certify(M, [0, 1], cache=c); certify(M, [2, 2, 0], cache=c) proved a wrong token."""
+    """prove_token(M, [0, 1], cache=c); prove_token(M, [2, 2, 0], cache=c) proved a wrong token."""
     model = gpt2_shaped("trained", 3, blocks=1, activation="relu")
     cache = Cache()
-    certify(model, [0, 1], cache=cache)
+    prove_token(model, [0, 1], cache=cache)
     with pytest.raises(InputError, match="position 0: the cache was made with the token 0, the input has 2"):
-        certify(model, [2, 2, 0], cache=cache)
-    assert certify(model, [0, 1, 2], cache=cache).token == certify(model, [0, 1, 2]).token
+        prove_token(model, [2, 2, 0], cache=cache)
+    assert prove_token(model, [0, 1, 2], cache=cache).token == prove_token(model, [0, 1, 2]).token
     assert cache.ids == (0, 1, 2)
 
 
 def test_a_cache_of_another_model_or_of_other_passes_is_refused() -> None:
     model, other = (gpt2_shaped("trained", 3, blocks=1, activation="relu") for _ in range(2))
     cache = Cache()
-    certify(model, [0, 1], cache=cache)
+    prove_token(model, [0, 1], cache=cache)
     with pytest.raises(InputError, match="another model"):
-        certify(other, [0, 1, 2], cache=cache)
+        prove_token(other, [0, 1, 2], cache=cache)
 
     def forged(step: Any) -> Any:
         name, value = step.name, step.values
@@ -147,7 +146,7 @@ def test_a_cache_of_another_model_or_of_other_passes_is_refused() -> None:
         cache = Cache()
         forward(model, [0, 1], ops, forged, cache)
         with pytest.raises(InputError, match="by passes of another kind"):
-            certify(model, [0, 1, 2], cache=cache)
+            prove_token(model, [0, 1, 2], cache=cache)
 
 
 def test_a_model_of_another_class_is_refused() -> None:
@@ -155,7 +154,7 @@ def test_a_model_of_another_class_is_refused() -> None:
         pass
 
     with pytest.raises(InputError, match="a model of the class Sly"):
-        certify(Sly(A.config, A.weights), [0])
+        prove_token(Sly(A.config, A.weights), [0])
 
 
 WRONG: dict[str, dict[str, Any]] = {
@@ -171,28 +170,28 @@ def test_arguments_out_of_range_are_refused_in_one_line(name: str) -> None:
     ((argument, values),) = WRONG[name].items()
     for value in values:
         with pytest.raises(InputError, match=rf"^{name}") as refused:
-            certify(A, [0], **{argument: value})
+            prove_token(A, [0], **{argument: value})
         assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("tokens", [0, -1, True, 1.0, "1", None])
 def test_no_number_of_tokens(tokens: Any) -> None:
     with pytest.raises(InputError, match=r"^tokens: "):
-        list(generate(A, [0], tokens))
+        list(prove_tokens(A, [0], tokens))
 
 
 @pytest.mark.parametrize("ids", [[True], [1.0], [-1], [3], ["0"], [np.int8(-1)], [None], [], 1, [[0]], np.array([0.0]), [np.nan]])
 def test_ids_that_are_none_are_refused(ids: Any) -> None:
-    for ask in (certify, certificate):
+    for ask in (prove_token, certify):
         with pytest.raises(InputError):
             ask(A, ids)
 
 
 def test_ids_of_numpy_are_plain_numbers() -> None:
-    found = certify(A, np.array([0, 2], dtype=np.int8))  # type: ignore[arg-type]
+    found = prove_token(A, np.array([0, 2], dtype=np.int8))  # type: ignore[arg-type]
     assert found.ids == (0, 2)
     assert all(type(token) is int for token in found.ids)
-    written = certificate(A, [np.int64(0)])
+    written = certify(A, [np.int64(0)])
     assert written.verify(A).confirmed
 
 
@@ -203,7 +202,9 @@ def test_weights_that_share_memory() -> None:
     shared = replace(attn, W_K=attn.W_Q, W_V=attn.W_Q, b_K=attn.b_Q, b_V=attn.b_Q)
     apart = replace(attn, W_K=attn.W_Q.copy(), W_V=attn.W_Q.copy(), b_K=attn.b_Q.copy(), b_V=attn.b_Q.copy())
     found = [
-        certify(replace(model, weights=replace(model.weights, blocks=(replace(model.weights.blocks[0], attn=each),))), [1, 2, 3])
+        prove_token(
+            replace(model, weights=replace(model.weights, blocks=(replace(model.weights.blocks[0], attn=each),))), [1, 2, 3]
+        )
         for each in (shared, apart)
     ]
     assert found[0].token == found[1].token
@@ -211,7 +212,7 @@ def test_weights_that_share_memory() -> None:
     buffer = np.random.default_rng(1).standard_normal(40).astype(np.float32)
     overlapping = np.lib.stride_tricks.as_strided(buffer, (3, 1), (4, 4))
     model = replace(A, weights=replace(A.weights, W_E=overlapping, W_U=buffer[:3].reshape(1, 3)))
-    assert certify(model, [0]).token == int(np.argmax(buffer[0] * buffer[:3]))
+    assert prove_token(model, [0]).token == int(np.argmax(buffer[0] * buffer[:3]))
 
 
 def test_a_copy_of_a_cache_goes_its_own_way() -> None:
@@ -220,11 +221,11 @@ def test_a_copy_of_a_cache_goes_its_own_way() -> None:
 
     model = gpt2_shaped("trained", 3, blocks=1, activation="relu")
     cache = Cache()
-    certify(model, [0, 1], cache=cache)
+    prove_token(model, [0, 1], cache=cache)
     other = copy(cache)
-    certify(model, [0, 1, 2], cache=cache)
-    certify(model, [0, 1, 3], cache=other)
-    found, whole = certify(model, [0, 1, 2, 4], cache=cache), certify(model, [0, 1, 2, 4])
+    prove_token(model, [0, 1, 2], cache=cache)
+    prove_token(model, [0, 1, 3], cache=other)
+    found, whole = prove_token(model, [0, 1, 2, 4], cache=cache), prove_token(model, [0, 1, 2, 4])
     assert found.token == whole.token
     assert all(a.low <= b.high and b.low <= a.high for a, b in zip(found.top, whole.top, strict=True))
 

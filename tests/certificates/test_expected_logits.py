@@ -13,7 +13,7 @@ import pytest
 from certify_tools import run, write_model
 
 from exactformer.arithmetics import arithmetic
-from exactformer.certified.expected import expect, read_logits
+from exactformer.certificates.expected import expect, read_logits
 from exactformer.checkpoints import CheckpointError, open_checkpoint
 from exactformer.model import InputError, forward
 

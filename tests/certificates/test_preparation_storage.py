@@ -15,10 +15,10 @@ import pytest
 from certify_tools import PROGRAM, small_model, write_model
 
 from children import PATIENCE
-from exactformer.certified import Prepared, certify
-from exactformer.certified.model_hash import model_hash
-from exactformer.certified.scheduling import entries
-from exactformer.certified.storage import place, prepared, read, write
+from exactformer.certificates import Prepared, prove_token
+from exactformer.certificates.hash import model_hash
+from exactformer.certificates.storage import place, prepared, read, write
+from exactformer.certified.scheduling import schedule_length
 from exactformer.model import Model
 
 
@@ -44,12 +44,12 @@ def test_norms_are_found_again_and_prove_the_same(model: Model, kept: Path) -> N
     norms, outlook = found
     assert len(norms) >= 10
     assert outlook is not None
-    assert {len(each.halves) for each in outlook.growths} == {entries(model.config)}
+    assert {len(each.halves) for each in outlook.growths} == {schedule_length(model.config)}
     with prepared(model, folder=kept.parent) as ready:
         assert (ready.norms, ready.outlook) == (norms, outlook)
         ready.prepare(lambda step: pytest.fail(f"{step} was computed again"))
-        again = certify(model, [3, 4], prepared=ready, schedule=(6,) * entries(model.config))
-    fresh = certify(model, [3, 4], prepared=Prepared(model), schedule=(6,) * entries(model.config))
+        again = prove_token(model, [3, 4], prepared=ready, schedule=(6,) * schedule_length(model.config))
+    fresh = prove_token(model, [3, 4], prepared=Prepared(model), schedule=(6,) * schedule_length(model.config))
     assert (again.token, again.top, again.margin) == (fresh.token, fresh.top, fresh.margin)
     assert oct(kept.stat().st_mode & 0o777) == "0o600"
 
@@ -87,7 +87,7 @@ def test_no_damage_is_trusted(model: Model, kept: Path) -> None:
 
 @pytest.mark.parametrize("norm", ["nan", "inf", "-0x1p+0", "one", 1.5])
 def test_what_is_no_norm_is_refused_even_with_a_checksum(norm: object, tmp_path: Path) -> None:
-    from exactformer.certified.storage import FORMAT, _checksum
+    from exactformer.certificates.storage import FORMAT, _checksum
 
     said = {"format": FORMAT, "model": "0" * 64, "norms": {"W_E": norm}, "outlook": None}
     (tmp_path / "n.json").write_text(json.dumps(said | {"sha256": _checksum(said)}), encoding="utf-8")
@@ -167,7 +167,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_file(kept: Path, model: Mo
     """A process that writes over and over is killed four times: whoever reads finds all or nothing."""
     digest = model_hash(model)
     program = (
-        "import sys; from pathlib import Path; from exactformer.certified.storage import read, write\n"
+        "import sys; from pathlib import Path; from exactformer.certificates.storage import read, write\n"
         "path = Path(sys.argv[1]); found = read(path, sys.argv[2]); print('ready', flush=True)\n"
         "while True: write(path, sys.argv[2], *found)"
     )

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from exactformer.certified.arithmetic import FEWEST, MOST, CertifiedArithmetic, Schedule, checked
+from exactformer.certificates.preparation import Prepared
+from exactformer.certified.arithmetic import FEWEST, MOST, CertifiedArithmetic, LimbSchedule, checked
 from exactformer.certified.ball import Ball
 from exactformer.certified.choosing import apart, finite, largest, leading
 from exactformer.certified.limbs import BITS
-from exactformer.certified.scheduling import Outlook, entries, scout
-from exactformer.certified.weights import Store
+from exactformer.certified.scheduling import schedule_length
 from exactformer.model import InputError, Model, Step, forward
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
@@ -24,6 +23,16 @@ from exactformer.numbers import Undecided
 CAP = 14  # limbs
 MOST_DIGITS = 80  # no more fit into the limbs there are
 _FARTHER = 43  # bits: what a pass is short of by its logits, at most; where their lead is all rounding, it says no more
+
+
+class Decided(Protocol):
+    """What says which token follows, or None."""
+
+    @property
+    def token(self) -> int | None: ...
+
+
+Answer = TypeVar("Answer", bound=Decided)
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ class Certified:
     runner_up: int | None
     margin: tuple[Fraction, Fraction] | None  # an enclosure of the lead over the runner-up; its low end is below the lead over any
     top: tuple[Entry, ...]
-    schedule: Schedule
+    schedule: LimbSchedule
     layers: tuple[LayerReport, ...]
     attempts: int
     why: str = ""
@@ -68,45 +77,7 @@ class Certified:
         return self.token is not None
 
 
-class Prepared:
-    """A model with its slices and norms, made when first needed and kept for the next prompt.
-
-    Where there is an outlook, all norms are known: the scout that finds it asks for every one of them. An outlook proves nothing.
-    """
-
-    def __init__(self, model: Model) -> None:
-        if type(model) is not Model:
-            raise InputError(f"a model of the class {type(model).__name__}: certified passes take a Model itself")
-        self.model = model
-        self.outlook: Outlook | None = None
-        self.store = Store()
-        for name, array in model.weights.named():
-            self.store.name(array, name)
-        self.store.name(np.transpose(model.weights.W_E), "W_E.T")
-
-    @property
-    def norms(self) -> dict[str, float]:
-        """Every verified norm so far, by name."""
-        return self.store.norms.as_dict()
-
-    @classmethod
-    def of(cls, model: Model, prepared: Prepared | None) -> Prepared:
-        """What is given, if it is this model that is prepared in it; or a new one."""
-        if prepared is None:
-            return cls(model)
-        if type(prepared) is not Prepared or not prepared.model.same_as(model):
-            raise InputError("prepared: is the preparation of another model")
-        return prepared
-
-    def prepare(self, progress: Callable[[str], None] = lambda step: None) -> None:
-        """Compute every norm and see how radii grow, unless that is known. A model whose scout goes astray has no outlook."""
-        if self.outlook is None:
-            with contextlib.suppress(Undecided):
-                self.outlook = scout(self.model, self.store, progress)
-            self.store.trim(lambda name: 1)
-
-
-def certify(
+def prove_token(
     model: Model,
     ids: Sequence[int],
     *,
@@ -114,7 +85,7 @@ def certify(
     top: int = 5,
     cap: int = CAP,
     digits: int = 0,
-    schedule: Schedule | None = None,
+    schedule: LimbSchedule | None = None,
     cache: Cache | None = None,
 ) -> Certified:
     """The token that follows `ids`, proved to be the argmax of the exact network, or undecided with `cap` limbs.
@@ -123,10 +94,10 @@ def certify(
 
     >>> from exactformer.worksheets import load
     >>> model = load("capstone").model
-    >>> result = certify(model, model.ids(("a", "b")))
+    >>> result = prove_token(model, model.ids(("a", "b")))
     >>> result.token, result.margin[0] > 0
     (0, True)
-    >>> float(certify(model, model.ids(("a", "b")), digits=30).top[0].width) < 1e-30
+    >>> float(prove_token(model, model.ids(("a", "b")), digits=30).top[0].width) < 1e-30
     True
     """
     prepared = Prepared.of(model, prepared)
@@ -137,7 +108,7 @@ def certify(
     _check_whole("digits", digits, 0, MOST_DIGITS)
     _check_whole("top", top, 1, None)
     if schedule is not None:
-        schedule = checked(schedule, entries(model.config))
+        schedule = checked(schedule, schedule_length(model.config))
     question = _Question(prepared, given, top, cap, digits)
     if cache is None:
         return question.answer(schedule, None)
@@ -150,7 +121,7 @@ def certify(
     return result
 
 
-def generate(
+def prove_tokens(
     model: Model,
     ids: Sequence[int],
     tokens: int,
@@ -163,14 +134,31 @@ def generate(
     """Token after token, each proved, with keys and values kept; ends early after one that is undecided."""
     prepared = Prepared.of(model, prepared)
     _check_whole("tokens", tokens, 1, None)
-    cache, prefix, schedule = Cache() if model.config.keeps_past else None, model.checked(ids), None
-    for _ in range(tokens):
-        result = certify(model, prefix, prepared=prepared, top=top, cap=cap, digits=digits, schedule=schedule, cache=cache)
-        yield result
-        if result.token is None:
-            return
-        prefix.append(result.token)
+    cache, schedule = Cache() if model.config.keeps_past else None, None
+
+    def proved(prefix: list[int]) -> Certified:
+        nonlocal schedule
+        result = prove_token(model, prefix, prepared=prepared, top=top, cap=cap, digits=digits, schedule=schedule, cache=cache)
         schedule = result.schedule
+        return result
+
+    yield from token_by_token(model.checked(ids), tokens, proved)
+
+
+def token_by_token(ids: Sequence[int], tokens: int, answer: Callable[[list[int]], Answer]) -> Iterator[Answer]:
+    """The one loop: the answer to `ids`, then to these and the token of the answer, and so on; none follows one without a token.
+
+    >>> from types import SimpleNamespace
+    >>> [found.token for found in token_by_token([2, 3], 4, lambda ids: SimpleNamespace(token=sum(ids) if sum(ids) < 9 else None))]
+    [5, None]
+    """
+    prefix = list(ids)
+    for _ in range(tokens):
+        found = answer(prefix)
+        yield found
+        if found.token is None:
+            return
+        prefix = [*prefix, found.token]
 
 
 def _check_whole(name: str, value: int, least: int, most: int | None) -> None:
@@ -191,7 +179,7 @@ class _Question:
         self.widest = Fraction(1, 2 * 10**digits) if digits else None  # of a logit, with room for decimal ends
         self.layers: list[LayerReport] = []
 
-    def answer(self, schedule: Schedule | None, cache: Cache | None) -> Certified:
+    def answer(self, schedule: LimbSchedule | None, cache: Cache | None) -> Certified:
         if schedule is None:
             self.prepared.prepare()
             schedule = self._scheduled(0.0)
@@ -210,13 +198,13 @@ class _Question:
                 cache.clear()
             schedule = self._raised(schedule, self._shortage(logits))
 
-    def _scheduled(self, extra: float) -> Schedule:
+    def _scheduled(self, extra: float) -> LimbSchedule:
         if self.prepared.outlook is None:
-            return (FEWEST + int(extra) // 16,) * entries(self.model.config)
+            return (FEWEST + int(extra) // 16,) * schedule_length(self.model.config)
         lead = self.prepared.outlook.lead if self.widest is None else min(self.prepared.outlook.lead, math.log2(self.widest) + 1)
         return self.prepared.outlook.schedule(len(self.ids), lead - extra)
 
-    def _raised(self, before: Schedule, shortage: float) -> Schedule:
+    def _raised(self, before: LimbSchedule, shortage: float) -> LimbSchedule:
         """More limbs, somewhere at least: as many as the bits that the last pass was short of ask for."""
         start = next((e for e in range(0, 400, 4) if self._falls_short(before, float(e))), 400.0)
         for extra in range(int(start + shortage), 400, 4):
@@ -226,7 +214,7 @@ class _Question:
                 return after
         return (self.cap,) * len(before)
 
-    def _falls_short(self, schedule: Schedule, extra: float) -> bool:
+    def _falls_short(self, schedule: LimbSchedule, extra: float) -> bool:
         """Is more wanted with so many bits to spare than the schedule has?"""
         return any(b > a for a, b in zip(schedule, self._scheduled(extra), strict=True))
 
@@ -239,7 +227,7 @@ class _Question:
             lead = min(lead, self.widest)
         return min(_FARTHER, max(0.0, _log2(2 * wide / lead) if lead else _FARTHER)) + 2
 
-    def _pass(self, schedule: Schedule, cache: Cache | None) -> tuple[Any, str | None]:
+    def _pass(self, schedule: LimbSchedule, cache: Cache | None) -> tuple[Any, str | None]:
         """The logits of the last position, or why there are none."""
         self.layers = []
         ops = _Proving(self.prepared.store, schedule, last_only=True)
@@ -258,7 +246,7 @@ class _Question:
         except Undecided as error:
             return None, str(error)
 
-    def _decide(self, logits: Ball, schedule: Schedule, attempts: int) -> Certified | str:
+    def _decide(self, logits: Ball, schedule: LimbSchedule, attempts: int) -> Certified | str:
         """What is proved, or why nothing is."""
         row = len(logits) - 1
         lead = leading(logits, row, self._same_logit)
@@ -288,7 +276,7 @@ class _Question:
     def _top(self, logits: Ball, row: int) -> tuple[Entry, ...]:
         return tuple(Entry(i, *logits.enclosure((row, i))) for i in largest(logits, row, self.top))
 
-    def _undecided(self, logits: Ball | None, schedule: Schedule, attempts: int, why: str) -> Certified:
+    def _undecided(self, logits: Ball | None, schedule: LimbSchedule, attempts: int, why: str) -> Certified:
         row = -1 if logits is None else len(logits) - 1
         entries = self._top(logits, row) if logits is not None and finite(logits, row) else ()
         return Certified(tuple(self.ids), None, (), None, None, entries, schedule, tuple(self.layers), attempts, why)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from benchmarks.trials import certificates
 
-from exactformer.certified.certificate import Certificate, certify
-from exactformer.certified.certificate_file import dump
-from exactformer.certified.verifying import Verdict
+from exactformer.certificates.certificate import Certificate, certify
+from exactformer.certificates.file import dump
+from exactformer.certificates.verifying import Verification
 from exactformer.worksheets import load
 
 
@@ -31,7 +31,7 @@ def test_a_false_claim_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     swapped = dump(replace(subject.certificate, tokens=(replace(claim, token=claim.runner_up, runner_up=claim.token),)))
     elsewhere = dump(replace(subject.certificate, tokens=(replace(claim, top=(replace(claim.top[0], low="7", high="8"),)),)))
     assert [certificates.judged(subject, text.encode()) for text in (swapped, elsewhere)] == ["refused"] * 2
-    monkeypatch.setattr(certificates, "verify", lambda *args, **options: Verdict(()))
+    monkeypatch.setattr(certificates, "verify", lambda *args, **options: Verification(()))
     assert certificates.judged(subject, dump(subject.certificate).encode()) == "confirmed"
     for text, what in ((swapped, "does not lead"), (elsewhere, "top")):
         with pytest.raises(AssertionError, match=f"confirmed though it is false: .*{what}"):

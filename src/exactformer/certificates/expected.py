@@ -14,18 +14,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, Schedule
-from exactformer.certified.compare import step_errors
+from exactformer.certificates.comparison import step_errors
+from exactformer.certificates.preparation import Prepared
+from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
 from exactformer.certified.limbs import OutOfRangeError
 from exactformer.checkpoints.documents import open_regular
 from exactformer.model import InputError, Model, following, forward
-
-if TYPE_CHECKING:
-    from exactformer.certified import Prepared
 
 # How far a logit may be off, as a share of the largest one: far more than runs of real models are
 SHARES = {"float16": Fraction(1, 50), "float32": Fraction(1, 1000), "float64": Fraction(1, 10**9)}
@@ -124,7 +122,7 @@ def expect(
     saved: Saved,
     tolerance: Fraction | None = None,
     *,
-    schedule: Schedule = (FEWEST,),
+    schedule: LimbSchedule = (FEWEST,),
     cap: int = 14,
     prepared: Prepared | None = None,
     progress: Callable[[str], None] = lambda step: None,
@@ -136,8 +134,6 @@ def expect(
     >>> found.agrees, found.token, found.saved
     (False, 2, 0.25)
     """
-    from exactformer.certified import Prepared
-
     store = Prepared.of(model, prepared).store
     rows = len(saved.values)
 

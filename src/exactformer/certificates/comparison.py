@@ -7,18 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from exactformer.certificates.preparation import Prepared
 from exactformer.certified import bounds
+from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.ball import Ball
 from exactformer.certified.limbs import HALF, carry, resized, split, to_float, ulp
 from exactformer.model import Model, Step, forward
 from exactformer.model.arithmetics.floats import FloatArithmetic
-
-if TYPE_CHECKING:
-    from exactformer.certified import Prepared
 
 FLOATS = ("float32", "float64")
 _STRETCH = 1.01  # an error is known well where the upper bound is at most this times the lower one
@@ -135,8 +134,6 @@ def compare(
     >>> 0 < low <= high < 1.01 * low < 1e-5
     True
     """
-    from exactformer.certified import Prepared
-
     prepared = Prepared.of(model, prepared)
     passes = {kind: _in_floats(model, ids, kind, progress) for kind in kinds}
     count = min(_MOST, limbs + _SPARE)
@@ -172,8 +169,6 @@ def _in_floats(model: Model, ids: Sequence[int], kind: str, progress: Callable[[
 
 
 def _certified(model: Model, ids: Sequence[int], limbs: int, prepared: Prepared, progress: Callable[[str], None]) -> dict[str, Any]:
-    from exactformer.certified import CertifiedArithmetic
-
     ops = CertifiedArithmetic(prepared.store, (limbs,))
     ops.store.trim(ops.limbs_at)
     return _pass(model, ids, ops, progress)

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactformer.certified.decimal_ends import ends, upwards
-from exactformer.certified.model_hash import model_hash
+from exactformer.certificates.ends import ends, upwards
+from exactformer.certificates.hash import model_hash
+from exactformer.certificates.preparation import Prepared
+from exactformer.certificates.proving import Certified, prove_tokens
+from exactformer.certified.tables import tables_digest
 from exactformer.files import write_whole
 from exactformer.model import Model
 
 if TYPE_CHECKING:
-    from exactformer.certified import Certified, Prepared
-    from exactformer.certified.verifying import Verdict
+    from exactformer.certificates.verifying import Verification
 
-FORMAT = "exactformer certificate 2"
+VERSION = 3  # of the format: 2 has the first version of the model's hash, and is still read
 CLAIM = (
     "For each entry of tokens: in the transformer with this hash, whose floats are the rational numbers that they are and whose "
     "operations are those of the real numbers, given ids and the tokens of the entries before, the logit of token is equal to "
@@ -97,12 +99,13 @@ class Certificate:
     ((0,), True)
     """
 
-    model: str  # the hash
+    model: str  # the hash, of which formats 2 and 3 have versions 1 and 2
     ids: tuple[int, ...]
     cap: int  # limbs: how far it was gone
     tokens: tuple[Claim, ...]
     versions: dict[str, str]
     tables: str  # the hash
+    version: int = VERSION
 
     @property
     def continuation(self) -> tuple[int, ...]:
@@ -115,7 +118,7 @@ class Certificate:
         return bool(self.tokens) and all(claim.token is not None for claim in self.tokens)
 
     def text(self) -> str:
-        from exactformer.certified.certificate_file import dump
+        from exactformer.certificates.file import dump
 
         return dump(self)
 
@@ -131,18 +134,18 @@ class Certificate:
 
         >>> Certificate.load("no such file")
         Traceback (most recent call last):
-        exactformer.certified.certificate.CertificateError: no such file: No such file or directory
+        exactformer.certificates.certificate.CertificateError: no such file: No such file or directory
         """
-        from exactformer.certified.certificate_file import read
+        from exactformer.certificates.file import read
 
         written = read(Path(path))
         if not written.intact:
             raise CertificateError(f"{path}: sha256: the checksum does not fit: the file was changed after it was written")
         return written.certificate
 
-    def verify(self, model: Model, prepared: Prepared | None = None) -> Verdict:
+    def verify(self, model: Model, prepared: Prepared | None = None) -> Verification:
         """Run the passes again, without what the first run kept from token to token, and compare all claims."""
-        from exactformer.certified.verifying import verify
+        from exactformer.certificates.verifying import verify
 
         return verify(self, model, prepared)
 
@@ -165,10 +168,8 @@ def certify(
     >>> claim.token, claim.runner_up, Fraction(claim.margin[0]) > 0
     (0, 2, True)
     """
-    from exactformer.certified import generate
-
     ids, claims = model.checked(ids), []
-    for certified in generate(model, ids, tokens, prepared=prepared, top=top, cap=cap):
+    for certified in prove_tokens(model, ids, tokens, prepared=prepared, top=top, cap=cap):
         claims.append(Claim.of(certified))
         heard(claims[-1])
     return certificate_of(model_hash(model), ids, cap, claims)
@@ -176,8 +177,6 @@ def certify(
 
 def certificate_of(digest: str, ids: Sequence[int], cap: int, claims: Sequence[Claim]) -> Certificate:
     """The certificate of claims that were proved in this process."""
-    from exactformer.certified import tables_digest
-
     return Certificate(digest, tuple(ids), cap, tuple(claims), versions(), tables_digest())
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from certify_tools import run, small_model, write_model
 
-from exactformer.certified import Ball, CertifiedArithmetic, Prepared
-from exactformer.certified.audit import audit, check_size
-from exactformer.certified.certificate import Certificate, Claim, certify
+from exactformer.certificates import Prepared
+from exactformer.certificates.audit import audit, check_size
+from exactformer.certificates.certificate import Certificate, Claim, certify
+from exactformer.certified import Ball, CertifiedArithmetic
 from exactformer.model import InputError, Model
 from exactformer.worksheets import load
 
@@ -85,7 +86,7 @@ def test_a_contradiction_is_status_1(tmp_path: Path) -> None:
     honest = run(str(folder), "--ids", "3 4", "--audit")
     assert (honest.returncode, honest.stderr) == (0, "")
     assert "audit: 80 logits computed again with balls of" in honest.stdout
-    with patch("exactformer.certified.certificate.ends", lambda low, high: ("50", "51")):
+    with patch("exactformer.certificates.certificate.ends", lambda low, high: ("50", "51")):
         done = run(str(folder), "--ids", "3 4", "--audit")
     assert done.returncode == 1
     assert "CONTRADICTED" in done.stdout
@@ -94,7 +95,7 @@ def test_a_contradiction_is_status_1(tmp_path: Path) -> None:
 
 
 def test_sizes_beyond_balls_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exactformer.certified.audit.MOST_WEIGHTS", 1000)
+    monkeypatch.setattr("exactformer.certificates.audit.MOST_WEIGHTS", 1000)
     with pytest.raises(InputError, match=r"m: has 2,208 weights; --audit computes with balls, which takes up to 1,000"):
         check_size(small_model(tmp_path / "m"), "m")
     done = run(str(tmp_path / "m"), "--ids", "3", "--audit")

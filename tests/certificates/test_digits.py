@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from certify_tools import run, small_model, write_model
 
-from exactformer.certified import Prepared, certify, generate
+from exactformer.certificates import Prepared, prove_token, prove_tokens
 from exactformer.model import Model, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers.digits import ball_bounds
@@ -31,7 +31,7 @@ def _logits(model: Model, ids: list[int]) -> list[tuple[Fraction, Fraction]]:
 @pytest.mark.parametrize("digits", [1, 12, 30, 50])
 def test_the_largest_logits_have_the_digits_asked_for(prepared: Prepared, digits: int) -> None:
     ids = [3, 4, 5]
-    found = certify(prepared.model, ids, prepared=prepared, top=4, digits=digits)
+    found = prove_token(prepared.model, ids, prepared=prepared, top=4, digits=digits)
     true = _logits(prepared.model, ids)
     assert len(found.top) == 4
     for entry in found.top:
@@ -41,7 +41,7 @@ def test_the_largest_logits_have_the_digits_asked_for(prepared: Prepared, digits
 
 
 def test_fewer_digits_at_the_cap_leave_the_token_proved(prepared: Prepared, tmp_path: Path) -> None:
-    found = certify(prepared.model, [3, 4, 5], prepared=prepared, cap=5, digits=30)
+    found = prove_token(prepared.model, [3, 4, 5], prepared=prepared, cap=5, digits=30)
     assert found.proved
     assert max(entry.width for entry in found.top) > Fraction(1, 10**30)
     folder, file = str(write_model(tmp_path / "m")), str(tmp_path / "c.json")
@@ -52,10 +52,10 @@ def test_fewer_digits_at_the_cap_leave_the_token_proved(prepared: Prepared, tmp_
     assert plenty.returncode == 0
     assert len(re.findall(r"-?\d+\.\d{29,}", plenty.stdout)) >= 5
     with pytest.raises(ValueError, match="digits"):
-        certify(prepared.model, [3], prepared=prepared, digits=81)
+        prove_token(prepared.model, [3], prepared=prepared, digits=81)
 
 
 def test_generated_tokens_have_them_too(prepared: Prepared) -> None:
-    for found in generate(prepared.model, [3, 4], 3, prepared=prepared, digits=25):
+    for found in prove_tokens(prepared.model, [3, 4], 3, prepared=prepared, digits=25):
         assert found.proved
         assert max(entry.width for entry in found.top) <= Fraction(1, 10**25)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from certify_tools import small_model
 
-from exactformer.certified import Prepared
-from exactformer.certified.certificate import Bound, Certificate, CertificateError, Claim, certify
-from exactformer.certified.certificate_file import document, dump, read
-from exactformer.certified.verifying import verify
+from exactformer.certificates import Prepared, prove_token
+from exactformer.certificates.certificate import Bound, Certificate, CertificateError, Claim, certify
+from exactformer.certificates.file import document, dump, read
+from exactformer.certificates.verifying import verify
 from exactformer.model import Model
 
 IDS = [3, 4, 5]
@@ -145,9 +145,7 @@ def test_a_weaker_claim_is_still_true(certificate: Certificate, model: Model, pr
 def test_a_sharper_claim_is_confirmed_with_more_limbs(certificate: Certificate, model: Model, prepared: Prepared) -> None:
     """Claims of a finer pass under the name of a coarse schedule: the new pass is too wide at first."""
     fine = certify(model, IDS, 1).tokens[0]
-    from exactformer.certified import certify as one_pass
-
-    sharp = Claim.of(one_pass(model, IDS, schedule=(7,) * 5, prepared=prepared))
+    sharp = Claim.of(prove_token(model, IDS, schedule=(7,) * 5, prepared=prepared))
     assert Fraction(sharp.top[0].high) - Fraction(sharp.top[0].low) < Fraction(fine.top[0].high) - Fraction(fine.top[0].low)
     mixed = replace(certificate, tokens=(replace(sharp, schedule=(6,) * 5),))
     assert mixed.verify(model, prepared).confirmed

@@ -17,8 +17,8 @@ import pytest
 from certify_tools import PROGRAM, run, write_model
 
 from children import PATIENCE, interruptible
+from exactformer.certificates.certificate import Certificate
 from exactformer.certified import OutOfRangeError
-from exactformer.certified.certificate import Certificate
 from exactformer.checkpoints import open_checkpoint
 from exactformer.decoding import generate as continued
 from exactformer.render.certificates import sparkline
@@ -277,7 +277,7 @@ def test_an_undecided_certificate_is_confirmed_as_undecided(tmp_path: Path) -> N
 
 def test_norms_that_are_kept_are_not_asked_to_confirm_themselves(folder: str, tmp_path: Path, own_cache: Path) -> None:
     """Norms beyond all measure, with a checksum that fits: a pass believes them and proves nothing; --verify does not read them."""
-    from exactformer.certified.storage import read, write
+    from exactformer.certificates.storage import read, write
 
     path = tmp_path / "c.json"
     options = (folder, "--ids", "3 4 5", "--format", "json", "-o", str(path))
@@ -298,7 +298,7 @@ def test_a_preparation_that_leaves_the_range_is_left_to_the_pass(folder: str, mo
         raise OutOfRangeError("a value beyond 2^20")
 
     expected = run(folder, "--ids", "3 4").stdout.splitlines()[0]
-    monkeypatch.setattr("exactformer.certified.certifying.scout", beyond)
+    monkeypatch.setattr("exactformer.certificates.preparation.scout", beyond)
     found = run(folder, "--ids", "3 4")
     assert (found.returncode, found.stdout.splitlines()[0], found.stderr) == (0, expected, "")
 

@@ -17,17 +17,15 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from exactformer.certified.model_hash import model_hash
-from exactformer.certified.scheduling import Growth, Outlook, entries
+from exactformer.certificates.hash import model_hash
+from exactformer.certificates.preparation import Prepared
+from exactformer.certified.scheduling import Growth, Outlook, schedule_length
 from exactformer.checkpoints.documents import parse
 from exactformer.checkpoints.errors import CheckpointError
 from exactformer.files import cache_folder, write_whole
 from exactformer.model import Model
-
-if TYPE_CHECKING:
-    from exactformer.certified import Prepared
 
 FORMAT = "exactformer preparation 3"
 _LARGEST = 1 << 20  # bytes
@@ -47,14 +45,12 @@ def prepared(model: Model, folder: Path | None = None) -> Iterator[Prepared]:
     ...     second.norms == first.norms != {}, second.outlook == first.outlook
     (True, True)
     """
-    from exactformer.certified import Prepared
-
     digest = model_hash(model)
     path = place(digest, folder)
     result = Prepared(model)
     norms, outlook = kept = (None if path is None else read(path, digest)) or ({}, None)
-    if outlook is None or outlook.fits(entries(model.config)):
-        result.store.norms._believe(norms)  # of these weights, by their hash, from a file of this user
+    if outlook is None or outlook.fits(schedule_length(model.config)):
+        result.store.verified._believe(norms)  # of these weights, by their hash, from a file of this user
         result.outlook = outlook
     try:
         yield result

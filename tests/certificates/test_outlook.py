@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 from benchmarks.gpt2_random import KINDS, Shape, gpt2_model, random_tensors
 
-from exactformer.certified import CertifiedArithmetic, Prepared, certify
+from exactformer.certificates import Prepared, prove_token
+from exactformer.certified import CertifiedArithmetic
 from exactformer.certified.scheduling import Growth, Outlook
 
 SHAPE = Shape(blocks=4, dim=64, heads=4, vocabulary=500, positions=128)
@@ -27,7 +24,7 @@ def test_prompts_that_were_never_seen_take_one_pass_as_a_rule(kind: str) -> None
     for seed in range(24):
         random = np.random.default_rng(seed)
         ids = random.integers(0, SHAPE.vocabulary, random.integers(1, 100)).tolist()
-        found.append(certify(prepared.model, ids, prepared=prepared))
+        found.append(prove_token(prepared.model, ids, prepared=prepared))
     assert all(each.proved for each in found)
     assert sum(each.attempts == 1 for each in found) >= 20
     assert max(each.attempts for each in found) <= 3

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from exactformer.certified.certificate import CLAIM, FORMAT, Bound, Certificate, CertificateError, Claim, Layer
+from exactformer.certificates.certificate import CLAIM, VERSION, Bound, Certificate, CertificateError, Claim, Layer
 from exactformer.checkpoints.documents import open_regular, parse
 from exactformer.checkpoints.errors import CheckpointError, shown
 
+FORMATS = {f"exactformer certificate {version}": version for version in (2, VERSION)}
 LARGEST = 8 << 20  # bytes: room for thousands of tokens
 _MOST = 1 << 16  # entries of a list
 _MOST_VERSIONS = 20
@@ -43,7 +44,7 @@ class Written:
 def document(certificate: Certificate) -> dict[str, Any]:
     """What the file says, with a checksum over all the rest of it."""
     said: dict[str, Any] = {
-        "format": FORMAT,
+        "format": f"exactformer certificate {certificate.version}",
         "claim": CLAIM,
         "model": {"sha256": certificate.model},
         "ids": list(certificate.ids),
@@ -145,8 +146,9 @@ class _Reader:
         return CertificateError(f"{self.path}: {place}: {problem}")
 
     def certificate(self, said: dict[str, Any]) -> Certificate:
-        if said.get("format") != FORMAT:
-            raise self.error("format", f"is {shown(said.get('format'))}, not {FORMAT!r}")
+        form = said.get("format")
+        if not isinstance(form, str) or form not in FORMATS:
+            raise self.error("format", f"is {shown(form)}, not one of {', '.join(map(repr, FORMATS))}")
         keys = {"format", "claim", "model", "ids", "cap", "tokens", "versions", "tables", "sha256"}
         self.table(said, "the certificate", keys)
         if said["claim"] != CLAIM:
@@ -165,6 +167,7 @@ class _Reader:
             tokens=tuple(self.entries(said["tokens"], "tokens", self.claim)),
             versions=versions,
             tables=self.hash(self.table(said["tables"], "tables", {"sha256"})["sha256"], "tables.sha256"),
+            version=FORMATS[form],
         )
 
     def claim(self, said: Any, place: str) -> Claim:

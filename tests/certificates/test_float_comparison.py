@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.float_errors import ALLOWED, SIZES, measure
 from certify_tools import small_model
 from flint import arb
 
 from exactformer.arithmetics import arithmetic
+from exactformer.certificates.comparison import compare, step_errors
 from exactformer.certified import Ball
-from exactformer.certified.compare import compare, step_errors
 from exactformer.certified.limbs import split
 from exactformer.model import Model, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers.enclosure import precision
-
-sys.path.insert(0, str(Path(__file__).parent.parent.parent))
-from benchmarks.float_errors import ALLOWED, SIZES, measure
 
 IDS = [3, 4, 5, 39]
 

@@ -1,0 +1,137 @@
+"""What tells one model from every other: a SHA-256 over what its configuration says and over the values of its weights.
+
+In this order, each with its type and its length (`hashing.Digest`): `exactformer model 2`; the number of tokens; the settings that
+are not as usual, by name; then for each weight, by name: its name, its shape, and its values in row-major order. Those that are all
+floats of 64 bits are the bytes of these, little-endian, with one zero; others are spelled number by number, whole
+(`numbers/spelling.py`).
+
+So a model has one hash however its numbers are held: a worksheet's 1/2, a file's 0.5 in float16 and Python's are one value. What
+tokens are called is no part of it: tokens are numbers to a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from exactformer.hashing import Digest
+from exactformer.model import Config, ConfigError, Model, machine
+from exactformer.numbers import Exact, Number
+from exactformer.numbers.spelling import spelled
+
+_TAKEN = "_sha256"  # where a model keeps its hash
+_PIECE = 1 << 20  # entries that are copied at a time
+
+# The settings that version 2 began with: what they are where nothing is said, and those that are always said. Frozen, whatever the
+# declared defaults become. One that is not here came later: its default changes nothing about a model, so it counts only where
+# something else is said, and the models of before keep their hash.
+USUAL = {
+    "activation": None, "epsilon": None, "final_norm": False, "hard": False, "heads": 1, "late_mask": False, "length": None,
+    "mlp": 0, "positions": "none", "residual": True, "scale_by_block": False, "stable": False, "unembedding": "tied",
+}  # fmt: skip
+ALWAYS = ("blocks", "dim", "head_dim", "mask", "norm", "scale")
+
+
+def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None) -> str:
+    """The hash, read piece by piece: weights are not copied as a whole. `progress` is told the name of each weight.
+
+    It is taken once of each model, whose weights nobody can change.
+
+    >>> from exactformer.worksheets import load
+    >>> model_hash(load("capstone").model) == model_hash(load("capstone").model) != model_hash(load("length4").model)
+    True
+    """
+    if _TAKEN in model.__dict__:
+        return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
+    machine.check()  # floats are converted, small ones too
+    weights = sorted(model.weights.named(), key=lambda named: named[0])
+    digest = Digest("exactformer model 2").add(len(model.config.vocabulary), unusual(model.config), len(weights))
+    for name, values in weights:
+        digest.add(name, tuple(values.shape))
+        _add_values(digest, values)
+        progress(name)
+    model.__dict__[_TAKEN] = digest.hexdigest()
+    return digest.hexdigest()
+
+
+def unusual(config: Config) -> list[Any]:
+    """All but the vocabulary that are not as usual, each with its name."""
+    said = []
+    for field in sorted(fields(config), key=lambda field: field.name):
+        value = getattr(config, field.name)
+        if field.name != "vocabulary" and not usual(config, field):
+            said.append((field.name, list(spelled([value])) if isinstance(value, Number) else value))
+    return said
+
+
+def usual(config: Config, field: Field[Any]) -> bool:
+    """Is the setting what it was in configurations that did not have it?"""
+    value = getattr(config, field.name)
+    if field.name in USUAL:
+        return _same(value, USUAL[field.name])
+    if field.name in ALWAYS or field.default is MISSING:
+        return False
+    if _same(value, field.default):
+        return True
+    try:  # a default may stand for what follows from other settings
+        return _same(value, getattr(replace(config, **{field.name: field.default}), field.name))
+    except ConfigError:
+        return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _add_values(digest: Digest, weights: Any) -> None:
+    floats = _as_floats(weights) if weights.dtype == object else weights
+    if floats is None:
+        digest.add("numbers")
+        for number in spelled(weights.flat):
+            digest.add(number)
+    else:
+        digest.add("floats").add_bytes(8 * floats.size, map(_float_bytes, pieces(floats)))
+
+
+def _as_floats(numbers: Any) -> Any | None:
+    """The same values as floats of 64 bits; None where one is none."""
+    found = np.empty(numbers.size)
+    for i, number in enumerate(numbers.flat):
+        value = _as_float(number)
+        if value is None:
+            return None
+        found[i] = value
+    return found.reshape(numbers.shape)
+
+
+def _as_float(number: Any) -> float | None:
+    if not isinstance(number, Exact):
+        return None
+    ratio = int(number.value.p), int(number.value.q)
+    try:
+        value = ratio[0] / ratio[1]  # rounded correctly, whatever the size of the integers
+    except OverflowError:
+        return None
+    return value if value.as_integer_ratio() == ratio else None
+
+
+def _float_bytes(piece: Any) -> memoryview:
+    """As float64, which holds every float16 and float32; -0 + 0 is 0."""
+    floats = np.add(piece, 0.0, dtype=np.float64)
+    return np.ascontiguousarray(floats, dtype="<f8").reshape(-1).view(np.uint8).data
+
+
+def pieces(weights: Any) -> Iterator[Any]:
+    """Parts of an array in row-major order, each small, whatever its strides."""
+    if weights.size <= _PIECE or weights.ndim == 0:
+        yield weights
+    elif weights[0].size > _PIECE:
+        for row in weights:
+            yield from pieces(row)
+    else:
+        rows = max(1, _PIECE // weights[0].size)
+        for start in range(0, len(weights), rows):
+            yield weights[start : start + rows]

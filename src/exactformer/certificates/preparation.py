@@ -1,0 +1,51 @@
+"""What is computed once of a model, whatever is asked of it later: slices, verified norms, and how radii grow."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import numpy as np
+
+from exactformer.certified.scheduling import Outlook, scout
+from exactformer.certified.weights import Store
+from exactformer.model import InputError, Model
+from exactformer.numbers import Undecided
+
+
+class Prepared:
+    """A model with its slices and norms, made when first needed and kept for the next prompt.
+
+    Where there is an outlook, all norms are known: the scout that finds it asks for every one of them. An outlook proves nothing.
+    """
+
+    def __init__(self, model: Model) -> None:
+        if type(model) is not Model:
+            raise InputError(f"a model of the class {type(model).__name__}: certified passes take a Model itself")
+        self.model = model
+        self.outlook: Outlook | None = None
+        self.store = Store()
+        for name, array in model.weights.named():
+            self.store.name(array, name)
+        self.store.name(np.transpose(model.weights.W_E), "W_E.T")
+
+    @property
+    def norms(self) -> dict[str, float]:
+        """Every verified norm so far, by name."""
+        return self.store.verified.as_dict()
+
+    @classmethod
+    def of(cls, model: Model, prepared: Prepared | None) -> Prepared:
+        """What is given, if it is this model that is prepared in it; or a new one."""
+        if prepared is None:
+            return cls(model)
+        if type(prepared) is not Prepared or not prepared.model.same_as(model):
+            raise InputError("prepared: is the preparation of another model")
+        return prepared
+
+    def prepare(self, progress: Callable[[str], None] = lambda step: None) -> None:
+        """Compute every norm and see how radii grow, unless that is known. A model whose scout goes astray has no outlook."""
+        if self.outlook is None:
+            with contextlib.suppress(Undecided):
+                self.outlook = scout(self.model, self.store, progress)
+            self.store.trim(lambda name: 1)
