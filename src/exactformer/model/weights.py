@@ -22,7 +22,7 @@ def _normed(config: Config) -> bool:
 
 
 def _both_normed(config: Config) -> bool:
-    return _normed(config) and config.mlp > 0
+    return _normed(config) and config.mlp > 0 and not config.shared_norm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,11 @@ class BlockWeights:
     attn: AttentionWeights = group(AttentionWeights)
     mlp: MlpWeights | None = group(MlpWeights, when=lambda c: c.mlp > 0, goes_with="a width: model.mlp")
     ln1: NormWeights | None = group(NormWeights, when=_normed, goes_with='norm = "pre" or "post"')
+    ln1_post: NormWeights | None = group(NormWeights, when=lambda c: c.post_norms, goes_with="post_norms = true")
     ln2: NormWeights | None = group(NormWeights, when=_both_normed, goes_with='norm = "pre" or "post", and an MLP')
+    ln2_post: NormWeights | None = group(
+        NormWeights, when=lambda c: c.post_norms and c.mlp > 0, goes_with="post_norms = true, and an MLP"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

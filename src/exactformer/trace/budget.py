@@ -156,7 +156,7 @@ def _tiled(config: Config, length: int, tile: int) -> Counts:
     tally: Counter[str] = Counter()
     scores = np.full((1, length, length), Counted(tally))
     v = np.full((length, 1), Counted(tally, config.head_dim))
-    for row in hidden(scores, config.sight, MASKED)[0]:
+    for row in hidden(scores, config.sight_at(0), MASKED)[0]:
         online_row(row, v, tile, True, "", [])
     return {"softmax and mix": Counter({kind: n * config.heads * config.blocks for kind, n in tally.items()})}
 
