@@ -82,7 +82,7 @@ class CertifiedArithmetic(FusedLayers):
         for field, plain in _PLAIN.items():
             if getattr(config, field) not in plain:
                 raise ConfigError(field, f"{getattr(config, field)} is not yet proved by certified arithmetic: use arb or exact")
-        if config.kv_heads != config.heads:
+        if config.kv_heads:
             raise ConfigError("kv_heads", "shared keys are not yet proved by certified arithmetic: use arb or exact")
 
     # -- weights and the stream

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
 
 from exactformer.model.fields import ConfigError, whole
 from exactformer.model.layers.attention import AttentionFields
@@ -40,3 +41,12 @@ class Config(EmbeddingFields, AttentionFields, RotaryFields, MlpFields, NormFiel
             raise ConfigError("shared_norm", 'goes with parallel = true, norm = "pre" and an MLP')
         if any(type(block) is not int or not 0 <= block < self.blocks for block in self.full_blocks):
             raise ConfigError("full_blocks", f"are not among the {self.blocks} blocks, counted from 0")
+
+    def changed(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, which change nothing.
+
+        >>> Config(vocabulary=("a",), dim=2, blocks=1, norm="none", mask="causal", scale="sqrt", heads=2, kv_heads=1).changed()
+        {'heads': 2, 'head_dim': 1, 'kv_heads': 1}
+        """
+        optional = (field for field in fields(self) if field.default is not MISSING)
+        return {field.name: getattr(self, field.name) for field in optional if getattr(self, field.name) != field.default}

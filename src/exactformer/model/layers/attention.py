@@ -49,9 +49,9 @@ class AttentionFields:
             if self.dim % self.heads:
                 raise ConfigError("heads", f"{self.heads} heads do not divide the dimension {self.dim}: give head_dim as well")
             object.__setattr__(self, "head_dim", self.dim // self.heads)
-        if self.kv_heads == 0:
-            object.__setattr__(self, "kv_heads", self.heads)
-        if self.heads % self.kv_heads:
+        if self.kv_heads == self.heads:
+            object.__setattr__(self, "kv_heads", 0)
+        if self.heads % self.key_heads:
             raise ConfigError("kv_heads", f"{self.kv_heads} heads of keys do not divide the {self.heads} heads of queries")
         if not isinstance(self.scale, Number):
             one_of("scale", self.scale, ("none", "sqrt"))
@@ -60,6 +60,10 @@ class AttentionFields:
             raise ConfigError("window", 'goes with a mask: mask = "causal" or "strict"')
         if self.full_blocks and not self.window:
             raise ConfigError("full_blocks", "is given, but the model has no window")
+
+    @property
+    def key_heads(self) -> int:
+        return self.kv_heads or self.heads
 
     @property
     def scale_factor(self) -> Number:
@@ -129,7 +133,7 @@ def attention(p: Recorder, x: Handle, weights: AttentionWeights, block: int, nam
     if rotary is not None and not config.late_rotary:
         q, k = (_turned(p, x, rotary, f"rot_{letter}") for letter, x in (("q", q), ("k", k)))
     k, v = p.kept(k, v)
-    if config.kv_heads != config.heads:
+    if config.kv_heads:
         share = Share(config.heads // config.kv_heads, config.mixed_sharing)
         k, v = p.do("shared_k", share, k), p.do("shared_v", share, v)  # [heads, T, head_dim]
     steps = ["qk"] * (factor != 1) + ["uncapped"] * (config.score_cap is not None)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from exactformer.model.fields import ConfigError, one_of, positive, setting
+from exactformer.model.layers.embedding import Positions
 from exactformer.model.rotary import Pairs, Rotary, frequencies
 from exactformer.numbers import Exact, Number, exact
-
-if TYPE_CHECKING:
-    from exactformer.model.layers.embedding import Positions
 
 _FIELDS: tuple[str, ...] = ("rotary_base", "rotary_fraction", "rotary_pairs", "rotary_frequencies", "window_rotary_base")
 _FIELDS += ("window_rotary_frequencies",)
