@@ -28,7 +28,7 @@ from exactformer.numbers.ratios import CALL, PYTHON, Meter, Polynomial, Ratio, R
 
 _SIGN_BITS = (256, 1024)
 _SIZES = (6, 14, 40, 100)  # numbers of generators, tried in turn
-_MOST_TURNS = 64  # multiples of an angle that are written out
+_MOST_TURNS = 1024  # multiples of an angle that are written out
 
 
 class _Finer(Exception):
