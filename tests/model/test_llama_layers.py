@@ -11,7 +11,8 @@ from exactformer import load
 from exactformer.model import Config, ConfigError
 from exactformer.model.operations.rotation import Rotate
 from exactformer.model.rotary import Rotary
-from exactformer.numbers import compare, exact, recover
+from exactformer.numbers import compare, exact, recover, sin
+from exactformer.proofs import relative as theorem
 from exactformer.trace.schedules import flash, kv_cache
 
 PLAIN = {"vocabulary": ("a",), "dim": 4, "blocks": 1, "norm": "none", "mask": "causal", "scale": "none"}
@@ -101,3 +102,10 @@ def test_what_does_not_fit_is_named(fields: dict[str, object], message: str) -> 
     with pytest.raises(ConfigError) as caught:
         Config(**(PLAIN | fields))  # type: ignore[arg-type]
     assert message in str(caught.value)
+
+
+def test_the_theorem_of_distances_and_one_that_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load("llama").model.config
+    assert [turn.equal for turn in theorem.relative(config, 6)] == [True]
+    monkeypatch.setattr(theorem, "sin", lambda angle: sin(2 * angle))
+    assert [(turn.equal, turn.place) for turn in theorem.relative(config, 6)] == [(False, (1, 1))]
