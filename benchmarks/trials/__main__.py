@@ -12,6 +12,7 @@ TRIALS = (
     "certificates",
     "checkpoints",
     "journals",
+    "llamas",
     "symmetry",
     "worksheets",
 )  # modules of this package, each with run(progress) -> Result whose data has `failed`, a list of texts

@@ -20,6 +20,7 @@ from exactformer.model import AttentionWeights, Choice, Config, MlpWeights, Norm
 from exactformer.model.arithmetics.roles import FusedLayers
 from exactformer.model.cache import Cache
 from exactformer.model.errors import InputError
+from exactformer.model.fields import ConfigError
 from exactformer.numbers import Number
 
 DEFAULT_LIMBS = 8
@@ -41,6 +42,12 @@ def checked(schedule: Sequence[int], length: int | None = None) -> LimbSchedule:
     if length is not None and len(schedule) != length:
         raise InputError(f"a schedule of {len(schedule):,} entries: this model has {length}, two for each block and one besides")
     return tuple(schedule)
+
+
+_PLAIN: dict[str, tuple[Any, ...]] = {
+    "norm_kind": ("layer",), "norm_unit": (False,), "positions": ("none", "table", "sinusoidal"), "qk_norm": (False,),
+    "score_cap": (None,), "mlp_kind": ("plain",), "activation": (None, "relu", "identity", "gelu", "gelu_tanh"),
+}  # fmt: skip
 
 
 class CertifiedArithmetic(FusedLayers):
@@ -65,12 +72,29 @@ class CertifiedArithmetic(FusedLayers):
         if not name.startswith("blocks."):
             return self.schedule[-1]
         block, part = name.split(".")[1:3]
-        return self.schedule[min(2 * int(block) + (part in ("ln2", "mlp")), len(self.schedule) - 1)]
+        return self.schedule[min(2 * int(block) + (part in ("ln2", "mlp", "ln2_post")), len(self.schedule) - 1)]
 
     def begin(self) -> None:
         machine.check(blas=True)
 
+    def check(self, config: Config) -> None:
+        super().check(config)
+        for field, plain in _PLAIN.items():
+            if getattr(config, field) not in plain:
+                raise ConfigError(field, f"{getattr(config, field)} is not yet proved by certified arithmetic: use arb or exact")
+        if config.kv_heads:
+            raise ConfigError("kv_heads", "shared keys are not yet proved by certified arithmetic: use arb or exact")
+
     # -- weights and the stream
+    def constant(self, number: Number) -> Number:
+        return number
+
+    def scale(self, x: Ball, factor: Number) -> Ball:
+        raise ConfigError("embedding_scale", "is not yet proved by certified arithmetic: use arb or exact")
+
+    def cap(self, x: Ball, limit: Number) -> Ball:
+        raise ConfigError("logit_cap", "is not yet proved by certified arithmetic: use arb or exact")
+
     def load(self, weights: Any) -> Any:
         return weights
 
@@ -147,14 +171,14 @@ class CertifiedArithmetic(FusedLayers):
 
     @bounds.MAY_BE_INFINITE
     def attention(
-        self, x: Ball, weights: AttentionWeights, config: Config, factor: Number, name: str, cache: Cache | None = None
+        self, x: Ball, weights: AttentionWeights, config: Config, block: int, name: str, cache: Cache | None = None
     ) -> dict[str, Any]:
         x = _resized_gained(x, self.limbs_at(name))
-        n, heads = x.n, config.heads
+        n, heads, factor, sight = x.n, config.heads, config.scale_at(block), config.sight_at(block)
         q, new_k, new_v = self._queries_keys_values(x, weights)
         k, v = (new_k, new_v) if cache is None else _extended(cache, name, new_k, new_v)
         attention.check_length(k.shape[1], k.shape[2])
-        seen = config.sight.seen(q.shape[1], k.shape[1])
+        seen = sight.seen(q.shape[1], k.shape[1])
         number = near(factor, "the factor of the scores") if factor != 0 else 0.0
         if n == FLOAT:
             mixed = attention.attend_float(q.mid, k.mid, v.mid, seen, number)
@@ -164,7 +188,7 @@ class CertifiedArithmetic(FusedLayers):
         radii = (q.radius[0], k.radius[0], v.radius[0])
         moved, score_moved = attention.reach(mixed, seen, number * (1 + 2.0**-40), q.midpoint(), k.midpoint(), v.midpoint(), radii)
         radius = outwards(moved + mixed.rounding)
-        lines = attention_steps(mixed, n, number, seen, score_moved, config.sight, name) if self.traced else {}
+        lines = attention_steps(mixed, n, number, seen, score_moved, sight, name) if self.traced else {}
         z = Ball(mixed.z, n, np.broadcast_to(radius, (heads, len(radius))))
         beside = Ball(_side_by_side(mixed.z, n), n, radius)
         matrix, bias = self.store.output(weights.W_O), None if weights.b_O is None else self.store.vector(weights.b_O)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.arithmetics import arithmetic
+from exactformer.arithmetics import adjoints, arithmetic
 from exactformer.circuits.circuit import CircuitError
 from exactformer.model import Model
+from exactformer.model.operations.rotation import Rotate
 from exactformer.numbers.arrays import Array, matmul
 
 _MOST_ENTRIES = 1_000_000
@@ -32,15 +33,19 @@ class Table:
         return all(value == 0 for value in self.values.flat)
 
 
-def qk(model: Model, block: int, head: int, query: Array | None = None, key: Array | None = None) -> Array:
+def qk(model: Model, block: int, head: int, query: Array | None = None, key: Array | None = None, distance: int = 0) -> Array:
     """query W_Q W_Kᵀ keyᵀ, times the scale: what a query row scores with a key row. By default both are token embeddings.
 
-    Biases and norms are left out: it is the circuit of the weights.
+    With rotary positions a score depends on how far back the key is: `distance`. Biases and norms are left out, and so is a soft
+    cap: it is the circuit of the weights.
     """
     weights = model.weights.blocks[block].attn
     tokens = _loaded(model.weights.W_E)
     queries = matmul(tokens if query is None else query, _loaded(weights.W_Q[head]))
-    keys = matmul(tokens if key is None else key, _loaded(weights.W_K[head]))
+    keys = matmul(tokens if key is None else key, _loaded(weights.W_K[_key_head(model, head)]))
+    if (rotary := model.config.rotary_at(block)) is not None and distance:
+        everywhere = Rotate(rotary, range(distance, distance + 1))  # turned as if the key were at position 0
+        queries = everywhere.apply(adjoints("exact"), queries[None])[0]
     scale = model.config.scale_at(block)
     return _scaled(_product(queries, keys.T), scale)
 
@@ -57,10 +62,10 @@ def written(model: Model, block: int, head: int, value: Array | None = None) -> 
     """value W_V W_O: what attending to a row writes into the stream."""
     weights = model.weights.blocks[block].attn
     rows = _loaded(model.weights.W_E) if value is None else value
-    return matmul(matmul(rows, _loaded(weights.W_V[head])), _loaded(weights.W_O[head]))
+    return matmul(matmul(rows, _loaded(weights.W_V[_key_head(model, head)])), _loaded(weights.W_O[head]))
 
 
-def circuits(model: Model, block: int, head: int, directions: tuple[str, ...] | None = None) -> Iterator[Table]:
+def circuits(model: Model, block: int, head: int, directions: tuple[str, ...] | None = None, distance: int = 0) -> Iterator[Table]:
     """The circuits of a head: tokens with tokens, positions with positions, and tokens that heads of earlier blocks brought.
 
     What is 0 everywhere is left out, but for tokens with tokens. `directions` names the dimensions of the stream.
@@ -70,9 +75,11 @@ def circuits(model: Model, block: int, head: int, directions: tuple[str, ...] | 
     brought = [
         (f"token brought by block {n}, head {h}", written(model, n, h)) for n in range(block) for h in range(model.config.heads)
     ]
+    rotary = model.config.positions == "rotary"
     for (query, query_rows), (key, key_rows) in product([direct, *brought], repeat=2):
-        scores = qk(model, block, head, query_rows, key_rows)
-        table = Table(f"{name}: QK", f"what the query's {query} scores with the key's {key}", tokens, tokens, scores)
+        scores = qk(model, block, head, query_rows, key_rows, distance)
+        far = f", {distance} back" if rotary else ""
+        table = Table(f"{name}: QK", f"what the query's {query} scores with the key's {key}{far}", tokens, tokens, scores)
         if not table.is_zero or query == key == "token":
             yield table
     if model.weights.W_pos is not None:
@@ -92,6 +99,11 @@ def _stream_table(name: str, rows: Array, tokens: tuple[str, ...], directions: t
     touched = [d for d in range(rows.shape[1]) if any(value != 0 for value in rows[:, d])]
     names = tuple(directions[d] if directions else str(d) for d in touched)
     return Table(f"{name}: OV", "what attending to a token writes into the stream", tokens, names, rows[:, touched])
+
+
+def _key_head(model: Model, head: int) -> int:
+    """The head of keys and values that a head of queries reads."""
+    return head * model.config.key_heads // model.config.heads
 
 
 def _product(rows: Array, columns: Array) -> Array:

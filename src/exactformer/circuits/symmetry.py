@@ -20,6 +20,19 @@ from exactformer.circuits.circuit import Circuit, CircuitError
 from exactformer.model import Model
 from exactformer.numbers import Exact
 
+# what a model may have besides: none of it tells one dimension of the stream from another
+_SPOKEN_OF = {
+    "heads",
+    "head_dim",
+    "positions",
+    "length",
+    "unembedding",
+    "residual",
+    "scale_by_block",
+    "hard",
+    "stable",
+    "late_mask",
+}
 Classes = tuple[tuple[str, ...], ...]
 
 
@@ -50,7 +63,7 @@ def _plain(model: Model) -> bool:
     """Heads and embeddings of rationals alone: no norms, no MLPs, no biases, none of which the lemma speaks of."""
     config = model.config
     allowed = {"W_E", "W_pos", "W_U", *(f"blocks.{n}.attn.W_{letter}" for n in range(config.blocks) for letter in "QKVO")}
-    table = config.positions == "table" and config.unembedding == "own"
+    table = config.positions == "table" and config.unembedding == "own" and set(config.changed()) <= _SPOKEN_OF
     return table and all(name in allowed and _rational(weights) for name, weights in model.weights.named())
 
 

@@ -13,10 +13,13 @@ from exactformer.cli.inputs import opened, source_argument
 @click.command("circuits")
 @source_argument("induction")
 @click.option("--head", metavar="BLOCK.HEAD", help="One head, e.g. 1.0. Default: all.")
+@click.option("--distance", type=Whole(0, 1_000_000), help="With rotary positions: how far back the key is.  [default: 0]")
 @click.option("--decimals", type=Whole(0, 1000), help="Numbers rounded to so many decimals, proved.")
 @set_option
 @output_option
-def command(source: str, head: str | None, decimals: int | None, changes: tuple[str, ...], output: Path | None) -> None:
+def command(
+    source: str, head: str | None, distance: int | None, decimals: int | None, changes: tuple[str, ...], output: Path | None
+) -> None:
     """Print the QK and OV circuits of every head in token space, exact."""
     from exactformer.circuits import circuits
     from exactformer.render import tables
@@ -25,6 +28,7 @@ def command(source: str, head: str | None, decimals: int | None, changes: tuple[
     worksheet = opened(source, changes)
     worksheet.checked()
     config = worksheet.model.config
+    refuse(distance is not None and config.positions != "rotary", "--distance goes with rotary positions: this model has none")
     heads = [(n, h) for n in range(config.blocks) for h in range(config.heads)]
     wanted = [(n, h) for n, h in heads if head in (None, f"{n}.{h}")]
     refuse(not wanted, f"--head: there is no head {head!r} ({', '.join(f'{n}.{h}' for n, h in heads)})")
@@ -33,5 +37,5 @@ def command(source: str, head: str | None, decimals: int | None, changes: tuple[
     for n, h in wanted:
         if worksheet.circuit is not None and h < len(worksheet.circuit.layers[n]):
             shown.append(f"block {n}, head {h}: {worksheet.circuit.layers[n][h].told}\n")
-        shown += [tables.circuit(table, decimals) for table in circuits(worksheet.model, n, h, labels)]
+        shown += [tables.circuit(table, decimals) for table in circuits(worksheet.model, n, h, labels, distance or 0)]
     emit("\n".join(shown), output)

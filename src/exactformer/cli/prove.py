@@ -40,8 +40,9 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
 @source_argument()
 @click.option("--length", type=Whole(1, 64), help="Prove the rule for every sequence up to this length.")
 @click.option(
-    "--rule", type=click.Choice(("sorted",)), help="The rule to prove, where the worksheet has none: the model sorts its input."
-)
+    "--rule", type=click.Choice(("sorted", "relative")),
+    help="The rule to prove, where the worksheet has none: the model sorts its input; scores depend on distances alone.",
+)  # fmt: skip
 @click.option(
     "--strength",
     metavar="NUMBER|search",
@@ -95,6 +96,11 @@ def command(
         "--strength search: does not go with --set, --hard, --rule or --format json",
     )
     refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
+    if rule == "relative":
+        extra = next((name for name in ("strength", "journal", "workers", "cluster", "form", "arithmetic") if given(name)), None)
+        refuse(extra is not None, f"--{'format' if extra == 'form' else extra}: does not go with --rule relative")
+        _relative(opened(source, changes), source, length, output)
+        return
     worksheet = loaded(source)
     longer = length if worksheet.circuit is not None and length > worksheet.circuit.length else None
     worksheet = changed(worksheet, changes, hard, mask, None if searching else strength, longer)
@@ -114,6 +120,25 @@ def command(
         }
         command += [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
         _theorem(question, arithmetic, journal, workers, cluster, form, output, command)
+
+
+def _relative(worksheet: Any, source: str, length: int, output: Path | None) -> None:
+    from exactformer.proofs.relative import relative
+
+    refuse(worksheet.model.config.positions != "rotary", f"{source}: positions are not rotary: scores do not go by distances")
+    found = relative(worksheet.model.config, length)
+    verdicts = {True: "proved", False: "refuted", None: "undecided"}
+    lines = [
+        f"{worksheet.title}: scores of turned queries and keys depend on the distance i - j alone, positions below {length}",
+        "",
+    ]
+    for turn in found:
+        place = "" if turn.place is None else f", first at i = {turn.place[0]}, j = {turn.place[1]}"
+        lines.append(f"  {turn.where:<12} angle {turn.angle}: {verdicts[turn.equal]}{place}")
+    answers = {turn.equal for turn in found}
+    whole = False if False in answers else None if None in answers else True
+    emit("\n".join([*lines, "", verdicts[whole], ""]), output)
+    sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[whole])
 
 
 class _Question:

@@ -18,6 +18,7 @@ TOKEN = Axis("token", lambda c: len(c.vocabulary))
 POSITION = Axis("position", lambda c: c.length or 0)
 DIMENSION = Axis("dimension", lambda c: c.dim)
 HEAD = Axis("head", lambda c: c.heads)
+KEY_HEAD = Axis("head", lambda c: c.key_heads)
 HEAD_DIMENSION = Axis("dimension", lambda c: c.head_dim)
 UNIT = Axis("unit", lambda c: c.mlp)
 NOTHING = Axis("", lambda c: 1)  # one entry a row

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from exactformer.messages import quoted
 from exactformer.model.axes import Axis
+from exactformer.numbers import Exact
 
 if TYPE_CHECKING:
     from exactformer.model.config import Config
@@ -32,6 +33,14 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 def whole(name: str, value: object, least: int) -> None:
     if type(value) is not int or value < least:
         raise ConfigError(name, f"{quoted(value)} is not a whole number of at least {least}")
+
+
+def positive(name: str, value: object) -> None:
+    """None, or an exact number that is positive."""
+    if value is not None and not isinstance(value, Exact):
+        raise ConfigError(name, f'{quoted(value)} is not an exact number: write exact("30")')
+    if value is not None and value <= 0:
+        raise ConfigError(name, f"{value} is not positive")
 
 
 def setting(default: Any = MISSING, *, worksheet: Literal["may", "must", "cannot"] = "may", needs: str = "") -> Any:

@@ -17,7 +17,7 @@ from exactformer.model.fields import ConfigError
 from exactformer.model.layers.attention import attention
 from exactformer.model.layers.embedding import embedding, unembedding
 from exactformer.model.layers.mlp import mlp
-from exactformer.model.layers.norm import NormWeights, layer_norm
+from exactformer.model.layers.norm import NormWeights, normed
 from exactformer.model.operations.stream import ADD, SAME
 from exactformer.model.recorder import Handle, Note, Recorder, unnoted
 from exactformer.model.taking import sealed, taken
@@ -110,28 +110,30 @@ def forward(model: Model, ids: Sequence[int], ops: Values, note: Note = unnoted,
     if cache is not None and past is not None:
         cache.finish(past, ids)
     if weights.ln_final is not None:
-        x = layer_norm(p, x, weights.ln_final, "ln_final")
+        x = normed(p, x, weights.ln_final, "ln_final")
     return x.value if model.config.unembedding == "none" else unembedding(p, weights, x).value
 
 
 def _block(p: Recorder, weights: BlockWeights, n: int, x: Handle) -> Handle:
-    """x → x + attention → x + MLP, with LayerNorm before (pre) or after (post) each sub-layer, or nowhere."""
+    """x → x + attention → x + MLP, with norms before (pre) or after (post) each sub-layer, or nowhere."""
     name = f"blocks.{n}"
     pre, post = p.config.norm == "pre", p.config.norm == "post"
     if x.name != f"{name}.resid_pre":
         x = p.do(f"{name}.resid_pre", SAME, x)
-    y = _normed(p, x, weights.ln1, f"{name}.ln1", pre)
-    x = _joined(p, f"{name}.resid_mid", x, attention(p, y, weights.attn, n, f"{name}.attn"))
+    start, first = x, _normed(p, x, weights.ln1, f"{name}.ln1", pre)
+    y = _normed(p, attention(p, first, weights.attn, n, f"{name}.attn"), weights.ln1_post, f"{name}.ln1_post")
+    x = _joined(p, f"{name}.resid_mid", x, y)
     x = _normed(p, x, weights.ln1, f"{name}.ln1", post)
     if weights.mlp is None:
         return p.do(f"{name}.resid_post", SAME, x)
-    y = _normed(p, x, weights.ln2, f"{name}.ln2", pre)
-    x = _joined(p, f"{name}.resid_post", x, mlp(p, y, weights.mlp, f"{name}.mlp"))
+    y = first if p.config.shared_norm else _normed(p, start if p.config.parallel else x, weights.ln2, f"{name}.ln2", pre)
+    y = _normed(p, mlp(p, y, weights.mlp, f"{name}.mlp"), weights.ln2_post, f"{name}.ln2_post")
+    x = _joined(p, f"{name}.resid_post", x, y)
     return _normed(p, x, weights.ln2, f"{name}.ln2", post)
 
 
-def _normed(p: Recorder, x: Handle, weights: NormWeights | None, name: str, here: bool) -> Handle:
-    return layer_norm(p, x, weights, name) if here and weights is not None else x
+def _normed(p: Recorder, x: Handle, weights: NormWeights | None, name: str, here: bool = True) -> Handle:
+    return normed(p, x, weights, name) if here and weights is not None else x
 
 
 def _joined(p: Recorder, name: str, x: Handle, y: Handle) -> Handle:

@@ -5,13 +5,13 @@ Rows multiply matrices from the left: q = x W_Q, and so on. A weight that is Non
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from exactformer.model.axes import DIMENSION, POSITION, TOKEN, Axis
 from exactformer.model.config import Config
-from exactformer.model.fields import Array, along, group
+from exactformer.model.fields import Array, ConfigError, along, group
 from exactformer.model.layers.attention import AttentionWeights
 from exactformer.model.layers.mlp import MlpWeights
 from exactformer.model.layers.norm import NormWeights
@@ -22,7 +22,7 @@ def _normed(config: Config) -> bool:
 
 
 def _both_normed(config: Config) -> bool:
-    return _normed(config) and config.mlp > 0
+    return _normed(config) and config.mlp > 0 and not config.shared_norm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,11 @@ class BlockWeights:
     attn: AttentionWeights = group(AttentionWeights)
     mlp: MlpWeights | None = group(MlpWeights, when=lambda c: c.mlp > 0, goes_with="a width: model.mlp")
     ln1: NormWeights | None = group(NormWeights, when=_normed, goes_with='norm = "pre" or "post"')
+    ln1_post: NormWeights | None = group(NormWeights, when=lambda c: c.post_norms, goes_with="post_norms = true")
     ln2: NormWeights | None = group(NormWeights, when=_both_normed, goes_with='norm = "pre" or "post", and an MLP')
+    ln2_post: NormWeights | None = group(
+        NormWeights, when=lambda c: c.post_norms and c.mlp > 0, goes_with="post_norms = true, and an MLP"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +68,27 @@ def declared(config: Config) -> dict[str, Declared]:
     (2, 4, 2)
     """
     return dict(_declared("", Weights, config))
+
+
+def assembled(config: Config, values: Mapping[str, Array]) -> Weights:
+    """Weights by their names, put where the configuration has them."""
+
+    def made(kind: type, prefix: str) -> Any:
+        parts: dict[str, Any] = {}
+        for field in fields(kind):
+            name = prefix + field.name
+            if field.name == "blocks":
+                parts[field.name] = tuple(made(BlockWeights, f"{name}.{n}.") for n in range(config.blocks))
+            elif "kind" not in field.metadata:
+                parts[field.name] = values.get(name)
+            elif field.metadata["when"](config):
+                parts[field.name] = made(field.metadata["kind"], f"{name}.")
+        return kind(**parts)
+
+    if unknown := set(values) - set(declared(config)):
+        raise ConfigError(min(unknown), "has no place in this model")
+    result: Weights = made(Weights, "")
+    return result
 
 
 def place(weights: Array) -> tuple[Any, ...]:

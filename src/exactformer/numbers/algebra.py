@@ -27,6 +27,7 @@ from exactformer.numbers.ratios import CALL, PYTHON, Meter, Polynomial, Ratio, R
 
 _SIGN_BITS = (256, 1024)
 _SIZES = (6, 14, 40, 100)  # numbers of generators, tried in turn
+_MOST_TURNS = 1024  # multiples of an angle that are written out
 
 
 class _Finer(Exception):
@@ -51,13 +52,18 @@ class Generator(NamedTuple):
     degree: int = 1
 
 
-def normal_form(root: Named, budget: Budget, opaque: Callable[[Named], Any] | None = None) -> tuple[Algebra, Ratio]:
-    """The normal form of `root`. Where `opaque(node)` is not None, the node is an atom, the same for equal answers."""
+def normal_form(
+    root: Named, budget: Budget, opaque: Callable[[Named], Any] | None = None, multiples: bool = False
+) -> tuple[Algebra, Ratio]:
+    """The normal form of `root`. Where `opaque(node)` is not None, the node is an atom, the same for equal answers.
+
+    With `multiples`, cos 2x is 2 cos² x − 1 where both stand in it: forms grow, and more is proved.
+    """
     finer: dict[Any, int] = {("exp", 0): _exponent_denominator(root, opaque, budget)}
     sizes = [size for size in _SIZES if size <= budget.generators] or [max(1, budget.generators)]
     size, meter = 0, Meter(budget.work)
     for _ in range(24):
-        algebra = Algebra(budget, opaque, finer, sizes[size], meter)
+        algebra = Algebra(budget, opaque, finer, sizes[size], meter, multiples)
         try:
             return algebra, algebra.form(root)
         except _Finer as request:
@@ -92,10 +98,17 @@ class Algebra(Ring):
     """One query: a ring of polynomials, what its variables mean, and the forms of the nodes met so far."""
 
     def __init__(
-        self, budget: Budget, opaque: Callable[[Named], Any] | None, finer: dict[Any, int], size: int, meter: Meter
+        self,
+        budget: Budget,
+        opaque: Callable[[Named], Any] | None,
+        finer: dict[Any, int],
+        size: int,
+        meter: Meter,
+        multiples: bool = False,
     ) -> None:
         super().__init__(budget, size, meter)
-        self.opaque, self.finer = opaque, finer
+        self.opaque, self.finer, self.multiples = opaque, finer, multiples
+        self.angles: list[Ratio] = []  # no two with a rational ratio; sines and cosines are of multiples of parts of them
         self.meaning: list[Generator] = []
         self.index: dict[Any, int] = {}
         self.exponents = [self.constant(fmpq(1))]  # a basis, linearly independent over the rationals
@@ -287,6 +300,8 @@ class Algebra(Ring):
             known = self._at_multiple_of_pi(op, a)
             if known is not None:
                 return Ratio(sign * known.num, known.den)
+            if self.multiples:
+                return Ratio(sign * self._of_multiple(op, a), self.one)
         j = self._same_argument(("erf",) if op == "erf" else ("cos", "sin"), a)
         if op == "erf":
             return Ratio(sign * self.variable(("erf", j), Generator("erf", a)).num, self.one)
@@ -298,6 +313,36 @@ class Algebra(Ring):
         if fresh:
             self.relations.append((self.index["sin", j], 2, self.one - cos.num**2))
         return Ratio(sign * sin, self.one)
+
+    def _of_multiple(self, op: str, a: Ratio) -> Polynomial:
+        """cos nu = T_n(cos u) and sin nu = sin u · U_(n−1)(cos u), of the largest part u that all such angles are multiples of."""
+        j, share = self._angle(a)
+        degree = self.finer.get(("angle", j), 1)
+        if (share * degree).q != 1:
+            raise _Finer(("angle", j), int(share.q))
+        n = int(share * degree)
+        if n > _MOST_TURNS:
+            raise Stuck("a large multiple of an angle")
+        unit = self.reduce(self.angles[j].num, self.angles[j].den * degree)
+        fresh = ("sin", j) not in self.index
+        cos = self.variable(("cos", j), Generator("cos", unit)).num
+        sin = self.variable(("sin", j), Generator("sin", unit)).num
+        if fresh:
+            self.relations.append((self.index["sin", j], 2, self.one - cos**2))
+        earlier, chebyshev = (self.one, cos) if op == "cos" else (self.zero, self.one)
+        for _ in range(n - 1):
+            earlier, chebyshev = chebyshev, 2 * cos * chebyshev - earlier
+        return chebyshev if op == "cos" else sin * chebyshev
+
+    def _angle(self, a: Ratio) -> tuple[int, fmpq]:
+        """`a` as a positive rational multiple of an angle: its number, and the multiple."""
+        for j, b in enumerate(self.angles):
+            left, right = self.times(a.num, b.den), self.times(b.num, a.den)
+            share = fmpq(left.leading_coefficient(), right.leading_coefficient())
+            if share > 0 and self.vanishes(left * int(share.q) - right * int(share.p)):
+                return j, share
+        self.angles.append(a)
+        return len(self.angles) - 1, fmpq(1)
 
     def _same_argument(self, kinds: tuple[str, ...], a: Ratio) -> int:
         """A number for `a`: that of an equal argument met before, or a new one."""

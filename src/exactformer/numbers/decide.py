@@ -136,7 +136,30 @@ def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT, structure: Structur
             whole = whole or not algebra.cut
         except Stuck:
             continue
-    return False
+    return _turns(x, budget) and _vanishes_by_multiples(x, q, budget)
+
+
+def _vanishes_by_multiples(x: Named, q: fmpq, budget: Budget) -> bool:
+    """The same, where several sines and cosines may be of multiples of one angle."""
+    try:
+        algebra, form = normal_form(x, budget, multiples=True)
+        return algebra.vanishes(form.num * int(q.q) - form.den * int(q.p))
+    except Stuck:
+        return False
+
+
+def _turns(root: Named, budget: Budget) -> bool:
+    """Do sines or cosines of two arguments stand in a graph that is not too large to look at?"""
+    arguments: set[int] = set()
+    seen, stack = {id(root)}, [root]
+    while stack and len(seen) <= budget.nodes:
+        node = stack.pop()
+        if node.op in ("sin", "cos"):
+            arguments.add(id(node.args[0]))
+        new = [arg for arg in node.args if type(arg) is Named and id(arg) not in seen]
+        seen.update(map(id, new))
+        stack.extend(new)
+    return not stack and len(arguments) > 1
 
 
 def _cuts(root: Named, budget: Budget, structure: Structure) -> Iterator[tuple[Callable[[Named], Any] | None, Budget]]:

@@ -35,7 +35,9 @@ def model_fingerprint(model: Model) -> str:
     digest = Digest("exactformer model of a proof")
     for field in fields(model.config):
         value = getattr(model.config, field.name)
-        digest.add(field.name, *spelled([value]) if isinstance(value, Number) else [value])
+        entries = value if isinstance(value, tuple) else (value,)
+        numbers = [entry for entry in entries if isinstance(entry, Number)]
+        digest.add(field.name, len(numbers), *spelled(numbers) if numbers else [value])
     for name, weights in model.weights.named():
         digest.add(name, weights.dtype.str, tuple(weights.shape))
         _add(digest, weights)

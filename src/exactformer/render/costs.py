@@ -13,7 +13,7 @@ from exactformer.trace.costs import Costs
 def render(title: str, costs: list[Costs], config: Config, tile: int) -> str:
     lines = [
         f"{title}: what it costs",
-        f"{count(config.heads, 'head')} of {config.head_dim}, {count(config.blocks, 'block')}, mask {config.mask}",
+        f"{_heads(config)} of {config.head_dim}, {count(config.blocks, 'block')}, mask {config.mask}",
     ]
     for way in costs:
         for length in way.lengths:
@@ -30,11 +30,16 @@ def _memory(lengths: tuple[int, ...], config: Config, tile: int) -> list[str]:
     lines = ["numbers held at once"]
     for length in lengths:
         scores = config.heads * length * length
-        cache = 2 * config.blocks * config.heads * length * config.head_dim
+        cache = 2 * config.blocks * config.key_heads * length * config.head_dim
+        whole = f" (with keys for each head {cache * config.heads // config.kv_heads:,})" if config.kv_heads else ""
         lines.append(
-            f"  T = {length:<8,} score matrix {scores:>14,}   a row in tiles {min(tile, length):>4,}   KV cache {cache:>14,}"
+            f"  T = {length:<8,} score matrix {scores:>14,}   a row in tiles {min(tile, length):>4,}   KV cache {cache:>14,}{whole}"
         )
     return lines
+
+
+def _heads(config: Config) -> str:
+    return count(config.heads, "head") + (f" ({config.kv_heads} of keys)" if config.kv_heads else "")
 
 
 def _numbers(counts: Counter[str]) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ def _output(output: Output, trace: Trace, digits: int) -> dict[str, Any]:
 def _model(trace: Trace, digits: int) -> dict[str, Any]:
     config, weights = trace.model.config, trace.model.weights
     scale = config.scale_factor
-    return {
+    result = {
         "vocabulary": list(config.vocabulary),
         "dim": config.dim,
         "heads": config.heads,
@@ -128,8 +128,17 @@ def _model(trace: Trace, digits: int) -> dict[str, Any]:
         "activation": config.activation,
         "unembedding": config.unembedding,
         "residual": config.residual,
-        "weights": {name: _plain(array) if array.size <= _MOST_WEIGHTS else None for name, array in weights.named()},
     }
+    more = {name: setting(value) for name, value in config.changed().items() if name not in result}
+    listed = {name: _plain(array) if array.size <= _MOST_WEIGHTS else None for name, array in weights.named()}
+    return result | more | {"weights": listed}
+
+
+def setting(value: Any) -> Any:
+    """A field of a configuration as JSON has it; numbers are texts."""
+    if isinstance(value, tuple):
+        return [setting(item) for item in value]
+    return value if isinstance(value, (bool, int, str)) else str(value)
 
 
 def _plain(array: Any) -> Any:

@@ -157,19 +157,26 @@ def outcome(trace: Trace) -> str:
     return f"{' '.join(trace.tokens)}  →  {' '.join(out.token if out.token is not None else '·' for out in trace.output)}"
 
 
+_KINDS = {"layer": "", "rms": " (RMS)"}
+
+
 def summary(trace: Trace) -> str:
     """The configuration in one line."""
     config = trace.model.config
     parts = [
         f"{config.dim} dimensions",
-        count(config.heads, "head"),
+        count(config.heads, "head") + (f" ({config.kv_heads} of keys)" if config.kv_heads else ""),
         count(config.blocks, "block"),
-        "no norm" if config.norm == "none" else f"{config.norm}-norm, ε = {config.epsilon}",
+        "no norm" if config.norm == "none" else f"{config.norm}-norm{_KINDS[config.norm_kind]}, ε = {config.epsilon}",
         f"mask {config.mask}",
         f"scale {config.scale_factor}",
-        f"MLP {config.mlp} {config.activation}" if config.mlp else "no MLP",
+        f"{'gated ' if config.mlp_kind == 'gated' else ''}MLP {config.mlp} {config.activation}" if config.mlp else "no MLP",
         {"tied": "tied unembedding", "own": "its own unembedding", "none": "no unembedding"}[config.unembedding],
     ]
+    if config.positions == "rotary":
+        parts.append("rotary positions")
+    if config.window:
+        parts.append(f"window {config.window}")
     if not config.residual:
         parts.append("no residual")
     return " · ".join(parts)

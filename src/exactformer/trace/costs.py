@@ -2,6 +2,7 @@
 
 For a fixed model every count is a polynomial of degree at most 2 in the length T: each operation loops over shapes, and T stands
 in at most two of their axes. So three counts determine it. Two more are counted and must lie on it, as a check of the argument.
+With a window, that holds beyond its length, and up to it as if there were none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from exactformer.model.weights import declared, rebuilt_weights
 from exactformer.trace.schedules import online_row
 
 Counts = dict[str, Counter[str]]  # by stage
-_SAMPLES, _CHECKS = (1, 2, 3), (4, 5)
+_SAMPLES, _CHECKS = 3, 2  # lengths that determine the polynomial, and that must lie on it
 _WEIGHT = np.frombuffer(bytes(8)).reshape(())  # stands for every weight: nobody can write to it, so a model does not copy it
 
 
@@ -45,13 +46,10 @@ class Costs:
 def costs(model: Model, lengths: tuple[int, ...], tile: int, head_dim: int | None = None) -> list[Costs]:
     """Forward, backward, decoding with a KV cache, and attention in tiles."""
     sized = resized(model.config, head_dim)
-    ways: dict[str, Callable[[int], Counts]] = {
-        "forward": lambda length: _forward(_blank(sized, model, length), length),
-        "backward": lambda length: _backward(_blank(sized, model, length), length),
-    }
+    ways: dict[str, Callable[[Model, int], Counts]] = {"forward": _forward, "backward": _backward}
     if sized.mask != "none":
-        ways["decoding with a KV cache"] = lambda length: _decoding(_blank(sized, model, length), length)
-    result = [_cost(name, count, lengths) for name, count in ways.items()]
+        ways["decoding with a KV cache"] = _decoding
+    result = [_cost(name, count, model, sized, lengths) for name, count in ways.items()]
     exact = tuple(length for length in lengths if length <= 64)
     if exact:
         tiles = {length: _tiled(sized, length, tile) for length in exact}
@@ -59,20 +57,38 @@ def costs(model: Model, lengths: tuple[int, ...], tile: int, head_dim: int | Non
     return result
 
 
-def _cost(name: str, count: Callable[[int], Counts], lengths: tuple[int, ...]) -> Costs:
-    counted = {length: count(length) for length in sorted({*_SAMPLES, *_CHECKS, *(n for n in lengths if n <= 6)})}
+def _cost(name: str, count: Callable[[Model, int], Counts], model: Model, config: Config, lengths: tuple[int, ...]) -> Costs:
+    """Up to the length of a window it hides nothing; beyond it, counts lie on another polynomial."""
+    table: dict[int, Counts] = {}
+    counted: list[int] = []
+    near = tuple(length for length in lengths if not config.window or length <= config.window)
+    for part, first, sized in (
+        (near, 1, replace(config, window=0, full_blocks=())),
+        (tuple(length for length in lengths if length not in near), config.window, config),
+    ):
+        if part:
+            found = {length: count(_blank(sized, model, length), length) for length in _counted_lengths(first, part)}
+            table |= _interpolated(name, found, part, first)
+            counted += [length for length in part if length in found]
+    return _collected(name, lengths, table, tuple(counted))
+
+
+def _counted_lengths(first: int, lengths: tuple[int, ...]) -> list[int]:
+    return sorted({*range(first, first + _SAMPLES + _CHECKS), *(length for length in lengths if length <= 6)})
+
+
+def _interpolated(name: str, counted: dict[int, Counts], lengths: tuple[int, ...], first: int) -> dict[int, Counts]:
     stages = list(dict.fromkeys(stage for counts in counted.values() for stage in counts))
-    for check in _CHECKS:
+    for check in range(first + _SAMPLES, first + _SAMPLES + _CHECKS):
         for stage in stages:
             for kind in KINDS:
-                if counted[check][stage][kind] != _at(counted, stage, kind, check):
+                if counted[check][stage][kind] != _at(counted, stage, kind, check, first):
                     raise AssertionError(f"{name}, {stage}: the count at T = {check} is not on the polynomial of the smaller ones")
-    table = {}
-    for length in lengths:
-        table[length] = counted.get(length) or {
-            stage: Counter({kind: _at(counted, stage, kind, length) for kind in KINDS}) for stage in stages
-        }
-    return _collected(name, lengths, table, tuple(n for n in lengths if n in counted))
+    return {
+        length: counted.get(length)
+        or {stage: Counter({kind: _at(counted, stage, kind, length, first) for kind in KINDS}) for stage in stages}
+        for length in lengths
+    }
 
 
 def _collected(name: str, lengths: tuple[int, ...], table: dict[int, Counts], counted: tuple[int, ...]) -> Costs:
@@ -80,12 +96,12 @@ def _collected(name: str, lengths: tuple[int, ...], table: dict[int, Counts], co
     return Costs(name, lengths, {s: {n: table[n].get(s, Counter()) for n in lengths} for s in stages}, counted)
 
 
-def _at(counted: dict[int, Counts], stage: str, kind: str, length: int) -> int:
+def _at(counted: dict[int, Counts], stage: str, kind: str, length: int, first: int) -> int:
     """The polynomial through the samples, at another length (Lagrange, in fractions)."""
-    value = Fraction(0)
-    for i in _SAMPLES:
+    value, samples = Fraction(0), range(first, first + _SAMPLES)
+    for i in samples:
         weight = Fraction(counted[i][stage][kind])
-        for j in _SAMPLES:
+        for j in samples:
             if j != i:
                 weight *= Fraction(length - j, i - j)
         value += weight
@@ -156,7 +172,7 @@ def _tiled(config: Config, length: int, tile: int) -> Counts:
     tally: Counter[str] = Counter()
     scores = np.full((1, length, length), Counted(tally))
     v = np.full((length, 1), Counted(tally, config.head_dim))
-    for row in hidden(scores, config.sight, MASKED)[0]:
+    for row in hidden(scores, config.sight_at(0), MASKED)[0]:
         online_row(row, v, tile, True, "", [])
     return {"softmax and mix": Counter({kind: n * config.heads * config.blocks for kind, n in tally.items()})}
 

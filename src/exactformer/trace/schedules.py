@@ -120,7 +120,7 @@ def _joined(plain: Step, parts: list[Any]) -> Step:
     """The rows of every position under each other, rows over keys filled up with what the mask hides."""
     values = plain.values.copy()
     for i, part in enumerate(parts):
-        row = part[:, 0] if plain.by_head else part[0]
+        row = part[:, -1] if plain.by_head else part[-1]  # keys that heads share are those of earlier positions too
         width = row.shape[-1]
         target = values[:, i] if plain.by_head else values[i]
         target[..., :width] = row

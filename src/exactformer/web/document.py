@@ -201,12 +201,13 @@ def _kind(value: Any) -> str:
 def _model(trace: Trace) -> dict[str, Any]:
     config = trace.model.config
     fields = ("dim", "heads", "head_dim", "blocks", "norm", "final_norm", "positions", "length", "mask", "mlp")
-    more = ("activation", "unembedding", "residual", "hard")
-    return {field: getattr(config, field) for field in (*fields, *more)} | {
+    said = (*fields, "activation", "unembedding", "residual", "hard", "epsilon")
+    return {field: getattr(config, field) for field in said} | {
         "vocabulary": list(config.vocabulary) if len(config.vocabulary) <= _LARGEST_VOCABULARY else None,
         "scale": str(config.scale_factor),
         "scale_given": config.scale if isinstance(config.scale, str) else str(config.scale),
         "epsilon": None if config.epsilon is None else str(config.epsilon),
+        "more": {field: as_json.setting(value) for field, value in config.changed().items() if field not in said},
     }
 
 

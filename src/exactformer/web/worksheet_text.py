@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from exactformer.circuits import Circuit, Head
-from exactformer.model import Model
+from exactformer.model import Config, Model
 from exactformer.numbers import Exact, exact
 from exactformer.worksheets import Worksheet
 
 _WIDEST = 100
+_SAID = ("heads", "head_dim", "mlp", "positions", "unembedding", "epsilon", "activation", "final_norm", "residual", "length")
 
 
 def written(worksheet: Worksheet, texts: Mapping[str, str] | None = None) -> str:
@@ -77,6 +78,9 @@ def _model(worksheet: Worksheet, texts: Mapping[str, str]) -> Iterator[str]:
         yield f"activation = {_text(config.activation)}"
     for field in ("final_norm", "residual"):
         yield f"{field} = {str(getattr(config, field)).lower()}"
+    for field, value in config.changed().items():
+        if field not in _SAID and Config.__dataclass_fields__[field].metadata.get("worksheet") != "cannot":
+            yield f"{field} = {_value(value)}"
     yield from ("", "[weights]")
     block = ""
     for name, values in sorted(model.weights.named(), key=lambda named: named[0].startswith("blocks.")):
@@ -145,6 +149,8 @@ def _list(values: Any) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, int):
         return str(value)
     return _number(value) if isinstance(value, Exact) else _list(value)

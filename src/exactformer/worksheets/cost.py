@@ -68,7 +68,8 @@ def multiplications(config: Config, length: int) -> int:
     60
     """
     width = config.heads * config.head_dim
-    block = 4 * config.dim * width + 2 * config.dim * config.mlp + 2 * length * width
+    projections = 2 * config.dim * (width + config.key_heads * config.head_dim)
+    block = projections + (3 if config.mlp_kind == "gated" else 2) * config.dim * config.mlp + 2 * length * width
     unembedding = 0 if config.unembedding == "none" else config.dim * len(config.vocabulary)
     return length * (config.blocks * block + unembedding)
 

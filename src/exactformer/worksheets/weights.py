@@ -72,6 +72,8 @@ def _setting(fields: Table, name: str, kind: Any) -> Any:
         return value
     if kind is bool:
         return fields.flag(name, False)
+    if get_origin(kind) is tuple:
+        return _listed(fields, name, get_args(kind)[0])
     kinds = get_args(kind) if get_origin(kind) is UnionType or get_origin(kind) is Union else (kind,)
     words = tuple(word for each in kinds if get_origin(each) is Literal for word in get_args(each))
     if Exact not in kinds:
@@ -82,6 +84,16 @@ def _setting(fields: Table, name: str, kind: Any) -> Any:
     if words and isinstance(value, str) and not isinstance(value, Decimal) and value[:1] not in "+-.0123456789":
         raise fields.error(name, f"is {describe(value)}, not one of {', '.join(words)}, or a number")
     return fields.exact(value, name)
+
+
+def _listed(fields: Table, name: str, kind: type) -> tuple[Any, ...]:
+    """A list of whole numbers, or of exact ones."""
+    given = fields.take(name)
+    if not isinstance(given, list):
+        raise fields.error(name, f"is {describe(given)}, not a list of numbers")
+    if kind is int and not all(type(item) is int for item in given):
+        raise fields.error(name, "is not a list of whole numbers")
+    return tuple(item if kind is int else fields.exact(item, f"{name}[{n}]") for n, item in enumerate(given))
 
 
 def _weights(fields: Table, config: Config) -> Weights:

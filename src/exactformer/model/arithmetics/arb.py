@@ -183,20 +183,25 @@ class ArbArithmetic(Adjoints):
     def deviation(self, variance: Array, epsilon: Any) -> Array:
         return self._each(lambda v: (v + epsilon).sqrt(), variance)
 
-    def normalise(self, centered: Array, deviation: Array, w: Array, b: Array, name: str) -> Array:
+    def normalise(self, centered: Array, deviation: Array, w: Array, b: Array | None, name: str) -> Array:
         divisors = np.empty(deviation.shape, dtype=object)
-        for i, std in enumerate(deviation[:, 0]):
+        for at, std in np.ndenumerate(deviation):
+            where = f"{name} at position {at[-2]}"
             if _is_zero(std):
-                divisors[i] = Undefined(f"{name} at position {i}: the variance is 0 and ε is 0, so it is not divided")
+                divisors[at] = Undefined(f"{where}: the variance is 0 and ε is 0, so it is not divided")
             elif type(std) is arb and std > 0:
-                divisors[i] = std
+                divisors[at] = std
             else:
-                divisors[i] = self._undecided(f"{name} at position {i}: whether the variance is 0")
-        return self._each(lambda c, std, wc, bc: wc * (c / std) + bc, centered, divisors, w, b)
+                divisors[at] = self._undecided(f"{where}: whether the variance is 0")
+        stretched = self._each(lambda c, std, wc: wc * (c / std), centered, divisors, w)
+        return stretched if b is None else self.add(stretched, b)
 
     def activate(self, x: Array, kind: Activation) -> Array:
         with precision(self.bits):
             return self._each(balls.activation(kind), x)
+
+    def tanh(self, x: Array) -> Array:
+        return self._each(arb.tanh, x)
 
     def choose(self, logits: Array) -> list[Choice]:
         return [self._choose(row.tolist()) for row in logits]

@@ -63,6 +63,8 @@ def activation(kind: Activation) -> Callable[[arb], Any]:
         case "gelu_tanh":
             inner = _tanh_argument()
             return lambda x: x * _logistic(2 * inner(x))
+        case "silu":
+            return lambda x: x * _logistic(x)
 
 
 def slope(kind: Activation, undecided: Any) -> Callable[[arb], Any]:
@@ -84,6 +86,8 @@ def slope(kind: Activation, undecided: Any) -> Callable[[arb], Any]:
                 return s + x * s * _logistic(-y) * 2 * factor * (1 + cubic * x * x)  # s + x·s·(1 − s)·2y′
 
             return gelu_tanh
+        case "silu":
+            return lambda x: _logistic(x) * (1 + x * _logistic(-x))  # s + x·s·(1 − s)
 
 
 def _tanh_argument() -> Callable[[arb], arb]:

@@ -155,7 +155,7 @@ class CountingArithmetic(Adjoints):
         return self.linear(blank((length, heads * width)), blank((heads * width, weight.shape[-1])), bias)
 
     def mean(self, x: Any) -> Any:
-        return self._did("divisions", self.total(x, -1)[:, None].shape)
+        return self._did("divisions", self.total(x, -1)[..., None].shape)
 
     def center(self, x: Any, mean: Any) -> Any:
         return self.subtract(x, mean)
@@ -166,12 +166,16 @@ class CountingArithmetic(Adjoints):
     def deviation(self, variance: Any, epsilon: Any) -> Any:
         return self._did("others", self.add(variance, epsilon).shape)
 
-    def normalise(self, centered: Any, deviation: Any, w: Any, b: Any, name: str) -> Any:
-        return self.add(self.times(w, self.over(centered, deviation)), b)
+    def normalise(self, centered: Any, deviation: Any, w: Any, b: Any | None, name: str) -> Any:
+        stretched = self.times(w, self.over(centered, deviation))
+        return stretched if b is None else self.add(stretched, b)
 
     def activate(self, x: Any, kind: Activation) -> Any:
         _ACTIVATIONS[kind](Counted(self.tally, x.size))
         return blank(x.shape)
+
+    def tanh(self, x: Any) -> Any:
+        return self._did("others", x.shape)
 
     def slope(self, x: Any, kind: Activation) -> Any:
         return self.activate(x, kind)
@@ -231,4 +235,5 @@ _ACTIVATIONS: dict[Activation, Callable[[Counted], Counted]] = {
     "identity": lambda x: x,
     "gelu": lambda x: x * (x * x).other() * x,  # x/√2, erf, and two products
     "gelu_tanh": lambda x: x * (x + x * x * x * x).other() * x,
+    "silu": lambda x: x / (1 + x.exp()),
 }

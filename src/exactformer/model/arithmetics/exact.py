@@ -28,6 +28,7 @@ from exactformer.numbers import (
     recover,
     sign,
     sqrt,
+    tanh,
 )
 from exactformer.numbers.arrays import Array, matmul, zeros
 from exactformer.numbers.decide import recover_all
@@ -151,7 +152,7 @@ class ExactArithmetic(Adjoints):
 
     def mean(self, x: Array) -> Array:
         share = fmpq(1, x.shape[-1])
-        return _column(combination([share] * len(row), row) for row in x.tolist())
+        return _reduced(lambda row: combination([share] * len(row), row), x)
 
     def center(self, x: Array, mean: Array) -> Array:
         # x − mean as it was computed: where the mean was recovered, its closed form shows a proof more than its value does
@@ -160,22 +161,27 @@ class ExactArithmetic(Adjoints):
 
     def variance(self, centered: Array) -> Array:
         count = exact(centered.shape[-1])
-        return _column(divide(dot(row, row), count) for row in centered.tolist())
+        return _reduced(lambda row: divide(dot(row, row), count), centered)
 
     def deviation(self, variance: Array, epsilon: Number) -> Array:
         return _each(lambda v: _decided(lambda: sqrt(add(v, epsilon)), v), variance)
 
-    def normalise(self, centered: Array, deviation: Array, w: Array, b: Array, name: str) -> Array:
+    def normalise(self, centered: Array, deviation: Array, w: Array, b: Array | None, name: str) -> Array:
         out = np.empty(centered.shape, dtype=object)
-        for i, (row, std) in enumerate(zip(centered, deviation[:, 0], strict=True)):
+        for place in np.ndindex(*centered.shape[:-1]):
+            std = deviation[place][0]
             if type(std) is Exact and std.value == 0:
-                out[i] = Undefined(f"{name} at position {i}: the variance is 0 and ε is 0, so it is not divided")
+                out[place] = Undefined(f"{name} at position {place[-1]}: the variance is 0 and ε is 0, so it is not divided")
             else:
-                out[i] = [add(multiply(wc, divide(c, std)), bc) for c, wc, bc in zip(row, w, b, strict=True)]
+                stretched = [multiply(wc, divide(c, std)) for c, wc in zip(centered[place], w, strict=True)]
+                out[place] = stretched if b is None else [add(y, bc) for y, bc in zip(stretched, b, strict=True)]
         return self.settle(out)
 
     def activate(self, x: Array, kind: Activation) -> Array:
         return _each(lambda value: _decided(lambda: _ACTIVATIONS[kind](value), value), x)
+
+    def tanh(self, x: Array) -> Array:
+        return _each(lambda value: _decided(lambda: recover(tanh(value)), value), x)
 
     def choose(self, logits: Array) -> list[Choice]:
         return [_choose(row.tolist()) for row in logits]
@@ -268,11 +274,12 @@ def _pairwise(function: Callable[..., Any], x: Any, y: Any) -> Array:
     return _each(function, *np.broadcast_arrays(np.asarray(x, dtype=object), np.asarray(y, dtype=object)))
 
 
-def _column(values: Any) -> Array:
-    entries = list(values)
-    result = np.empty((len(entries), 1), dtype=object)
-    result[:, 0] = recover_all(entries, _PASSING)
-    return result
+def _reduced(function: Callable[[list[Number]], Number], x: Array) -> Array:
+    """The function of every row: [..., n] to [..., 1]."""
+    rows = x.reshape(-1, x.shape[-1]).tolist()
+    result = np.empty(len(rows), dtype=object)
+    result[:] = recover_all([function(row) for row in rows], _PASSING)
+    return result.reshape(*x.shape[:-1], 1)
 
 
 def _decided(function: Callable[[], Number], value: Number) -> Number:
@@ -337,11 +344,20 @@ def _gelu_tanh(x: Number) -> Number:
     return recover(divide(x, add(ONE, exp(-2 * y))))
 
 
+def _logistic(x: Number) -> Number:
+    return divide(ONE, add(ONE, exp(negate(x))))
+
+
+def _silu(x: Number) -> Number:
+    return recover(divide(x, add(ONE, exp(negate(x)))))
+
+
 _ACTIVATIONS: dict[Activation, Callable[[Number], Number]] = {
     "relu": _relu,
     "identity": lambda x: x,
     "gelu": _gelu,
     "gelu_tanh": _gelu_tanh,
+    "silu": _silu,
 }
 
 
@@ -365,6 +381,7 @@ _SLOPES: dict[Activation, Callable[[Number], Number]] = {
     "identity": lambda x: ONE,
     "gelu": _gelu_slope,
     "gelu_tanh": _gelu_tanh_slope,
+    "silu": lambda x: add(_logistic(x), multiply(x, multiply(_logistic(x), _logistic(negate(x))))),  # s + x·s·(1 − s)
 }
 
 

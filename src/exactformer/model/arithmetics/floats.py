@@ -126,9 +126,10 @@ class FloatArithmetic(Adjoints):
     def deviation(self, variance: Floats, epsilon: Any) -> Floats:
         return np.sqrt(variance + epsilon)
 
-    def normalise(self, centered: Floats, deviation: Floats, w: Floats, b: Floats, name: str) -> Floats:
+    def normalise(self, centered: Floats, deviation: Floats, w: Floats, b: Floats | None, name: str) -> Floats:
         safe = np.where(deviation == 0, self.dtype.type(np.nan), deviation)
-        return np.add(w * (centered / safe), b)
+        stretched = w * (centered / safe)
+        return stretched if b is None else np.add(stretched, b)
 
     def activate(self, x: Floats, kind: Activation) -> Floats:
         match kind:
@@ -144,6 +145,11 @@ class FloatArithmetic(Adjoints):
                 y *= x
                 y *= 0.5
                 return y
+            case "silu":
+                return x * self._logistic(x)
+
+    def tanh(self, x: Floats) -> Floats:
+        return np.tanh(x)
 
     def cross_entropy(self, logits: Floats, targets: list[int]) -> tuple[Any, Floats]:
         shifted = self.shift(logits)
@@ -191,12 +197,18 @@ class FloatArithmetic(Adjoints):
                 tanh = self._tanh(x)
                 inner = math.sqrt(2 / math.pi) * (1 + 0.134145 * x**2)
                 return np.asarray((1 + tanh) / 2 + x / 2 * (1 - tanh**2) * inner, dtype=self.dtype)
+            case "silu":
+                s = self._logistic(x)
+                return s * (1 + x * (1 - s))
 
     def zero_entries(self, x: Floats) -> list[tuple[int, ...]]:
         return [tuple(place) for place in np.argwhere(x == 0).tolist()]
 
     def _erf(self, x: Floats) -> Floats:
         return np.fromiter(map(math.erf, x.ravel().tolist()), dtype=self.dtype, count=x.size).reshape(x.shape)
+
+    def _logistic(self, x: Floats) -> Floats:
+        return np.asarray(1 / (1 + np.exp(-x)), dtype=self.dtype)
 
     def _tanh(self, x: Floats) -> Floats:
         """tanh(√(2/π)·(x + 0.044715·x³)), in one array: large ones cost more to make than to compute."""

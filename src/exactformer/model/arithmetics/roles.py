@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from exactformer.model.sight import Sight
     from exactformer.model.step import Step
 
-Activation = Literal["relu", "identity", "gelu", "gelu_tanh"]
+Activation = Literal["relu", "identity", "gelu", "gelu_tanh", "silu"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,17 @@ class Values(ABC):
     def add(self, x: Any, y: Any) -> Any: ...
 
     @abstractmethod
+    def constant(self, number: Number) -> Any: ...
+
+    @abstractmethod
+    def scale(self, x: Any, factor: Any) -> Any:
+        """All entries times one constant."""
+
+    @abstractmethod
+    def cap(self, x: Any, limit: Number) -> Any:
+        """c · tanh(x/c), entry by entry."""
+
+    @abstractmethod
     def linear(self, x: Any, weight: Any, bias: Any | None) -> Any:
         """x W + b"""
 
@@ -104,7 +115,7 @@ class FusedLayers(Values):
 
     @abstractmethod
     def attention(
-        self, x: Any, weights: AttentionWeights, config: Config, factor: Number, name: str, cache: Cache | None
+        self, x: Any, weights: AttentionWeights, config: Config, block: int, name: str, cache: Cache | None
     ) -> dict[str, Any]: ...
 
     @abstractmethod
@@ -115,18 +126,12 @@ class Primitives(Values):
     """The operations of a pass, one by one."""
 
     @abstractmethod
-    def constant(self, number: Number) -> Any: ...
-
-    @abstractmethod
     def project(self, x: Any, weight: Any, bias: Any | None) -> Any:
         """x W_h + b_h for every head h."""
 
     @abstractmethod
     def scores(self, q: Any, k: Any) -> Any:
         """q kᵀ for every head."""
-
-    @abstractmethod
-    def scale(self, scores: Any, factor: Any) -> Any: ...
 
     @abstractmethod
     def mask(self, scores: Any, sight: Sight) -> Any:
@@ -166,11 +171,28 @@ class Primitives(Values):
         """√(variance + ε)"""
 
     @abstractmethod
-    def normalise(self, centered: Any, deviation: Any, w: Any, b: Any, name: str) -> Any:
+    def normalise(self, centered: Any, deviation: Any, w: Any, b: Any | None, name: str) -> Any:
         """w · centered / deviation + b; undefined, not divided, where the deviation is 0."""
 
     @abstractmethod
     def activate(self, x: Any, kind: Activation) -> Any: ...
+
+    @abstractmethod
+    def tanh(self, x: Any) -> Any: ...
+
+    @abstractmethod
+    def times(self, x: Any, y: Any) -> Any:
+        """Entry by entry; arrays broadcast as NumPy's do."""
+
+    @abstractmethod
+    def subtract(self, x: Any, y: Any) -> Any: ...
+
+    def cap(self, x: Any, limit: Number) -> Any:
+        return self.scale(self.tanh(self.scale(x, self.constant(1 / limit))), self.constant(limit))
+
+    def settle(self, x: Any) -> Any:
+        """The same values, simpler where that is known."""
+        return x
 
     def mark(self, x: Any) -> Any:
         """The same values, which go into a norm or come back to it: proofs about what follows look this far first."""
@@ -202,15 +224,8 @@ class Adjoints(Primitives):
         """x y over the last two axes."""
 
     @abstractmethod
-    def times(self, x: Any, y: Any) -> Any:
-        """Entry by entry."""
-
-    @abstractmethod
     def over(self, x: Any, y: Any) -> Any:
         """Entry by entry."""
-
-    @abstractmethod
-    def subtract(self, x: Any, y: Any) -> Any: ...
 
     @abstractmethod
     def total(self, x: Any, axis: int) -> Any: ...
@@ -230,7 +245,3 @@ class Adjoints(Primitives):
     def for_gradients(self) -> Adjoints:
         """The arithmetic for the backward pass, where that is not this one."""
         return self
-
-    def settle(self, x: Any) -> Any:
-        """The same values, simpler where that is known: done with once a gradient is complete."""
-        return x

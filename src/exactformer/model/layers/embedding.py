@@ -6,26 +6,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from exactformer.messages import quoted
-from exactformer.model.fields import ConfigError, one_of, setting, whole
+from exactformer.model.fields import ConfigError, one_of, positive, setting, whole
+from exactformer.model.operations.activations import Cap
+from exactformer.model.operations.attention import Scale
 from exactformer.model.operations.lookup import LOOKUP, Sinusoidal, Table
 from exactformer.model.operations.products import LINEAR, UNEMBED
 from exactformer.model.operations.stream import ADD
 from exactformer.model.recorder import Handle, Recorder
+from exactformer.numbers import Exact, Number, exact, sqrt
 
 if TYPE_CHECKING:
     from exactformer.model.weights import Weights
 
-Positions = Literal["table", "sinusoidal", "none"]
+Positions = Literal["table", "sinusoidal", "rotary", "none"]
 Unembedding = Literal["tied", "own", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingFields:
+    dim: int
     vocabulary: tuple[str, ...]
     positions: Positions = setting("none", worksheet="must")
     length: int | None = setting(None, worksheet="cannot")  # the longest input; None: no limit
     # tied: the transposed embedding; own: W_U; none: the pass ends with the residual stream
     unembedding: Unembedding = setting("tied", worksheet="must")
+    embedding_scale: Exact | Literal["none", "sqrt"] = "none"  # embeddings are multiplied by 1, by √dim, or by a number
+    logit_cap: Exact | None = None  # c: logits become c · tanh(logit/c)
 
     def check(self) -> None:
         if not self.vocabulary:
@@ -43,12 +49,26 @@ class EmbeddingFields:
             whole("length", self.length, 0)
         one_of("positions", self.positions, get_args(Positions))
         one_of("unembedding", self.unembedding, get_args(Unembedding))
+        if not isinstance(self.embedding_scale, Number):
+            one_of("embedding_scale", self.embedding_scale, ("none", "sqrt"))
+        positive("logit_cap", self.logit_cap)
+        if self.logit_cap is not None and self.unembedding == "none":
+            raise ConfigError("logit_cap", "is given, but the model has no logits")
+
+    @property
+    def embedding_factor(self) -> Number:
+        """The exact number that embeddings are multiplied by."""
+        if isinstance(self.embedding_scale, Number):
+            return self.embedding_scale
+        return exact(1) if self.embedding_scale == "none" else sqrt(self.dim)
 
 
 def embedding(p: Recorder, weights: Weights, ids: list[int]) -> Handle:
     """Token embeddings, plus positions where there are any: the residual stream that the first block reads."""
     x = p.within("", "embed").do("embed", LOOKUP, Handle("tokens", ids), p.weight("W_E", weights.W_E))  # [T, dim]
-    if p.config.positions == "none":
+    if (factor := p.config.embedding_factor) != 1:
+        x = p.within("", "embed").do("embed_scaled", Scale(factor), x)
+    if p.config.positions in ("none", "rotary"):
         return x
     p = p.within("", "+ position")
     if p.config.positions == "table":
@@ -61,7 +81,10 @@ def embedding(p: Recorder, weights: Weights, ids: list[int]) -> Handle:
 def unembedding(p: Recorder, weights: Weights, x: Handle) -> Handle:
     """[T, dim] to [T, vocabulary]"""
     p = p.within("", "unembed")
-    bias = p.weight("b_U", weights.b_U)
+    cap = p.config.logit_cap
+    name, bias = "logits" if cap is None else "uncapped", p.weight("b_U", weights.b_U)
     if p.config.unembedding == "tied":
-        return p.do("logits", UNEMBED, x, p.weight("W_E", weights.W_E), bias)
-    return p.do("logits", LINEAR, x, p.weight("W_U", weights.W_U), bias)
+        logits = p.do(name, UNEMBED, x, p.weight("W_E", weights.W_E), bias)
+    else:
+        logits = p.do(name, LINEAR, x, p.weight("W_U", weights.W_U), bias)
+    return logits if cap is None else p.do("logits", Cap(cap), logits)

@@ -53,11 +53,14 @@ class Scale(_OfRows):
     formula = Written("{0} · {factor}", r"{0}\cdot {factor_latex}")
     entry = "{0*} · {factor*}"
 
-    def apply(self, ops: Primitives, x: Any) -> Any:
+    def apply(self, ops: Values, x: Any) -> Any:
         return ops.scale(x, ops.constant(self.factor))
 
     def back(self, tape: Tape, step: Step, gradient: Any) -> Iterator[Part]:
         yield Part(step.reads[0], self.formula, self.apply(tape.ops, gradient), (step.gradient,), self.known)
+
+    def power(self, powers: Sequence[int]) -> int | None:
+        return powers[0]
 
     @property
     def known(self) -> dict[str, str]:

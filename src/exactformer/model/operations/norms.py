@@ -1,4 +1,4 @@
-"""The lines of a LayerNorm."""
+"""The lines of a LayerNorm, and of an RMSNorm."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from exactformer.model.invariance import scale_free
 from exactformer.model.operations.operation import Operation, Part, Written
 from exactformer.model.operations.products import SUMMED
 from exactformer.model.operations.stream import PASSED_ON
-from exactformer.numbers import Exact
+from exactformer.numbers import Exact, exact
 
 if TYPE_CHECKING:
-    from exactformer.model.arithmetics.roles import Primitives
+    from exactformer.model.arithmetics.roles import Adjoints, Primitives
     from exactformer.model.backward import Tape
     from exactformer.model.step import Step
 
@@ -26,12 +26,14 @@ _OF_SQUARES = Written("{0} · 2 {1} / n", r"{0}\cdot 2\,{1}/n")
 _OF_ROOT = Written("{0} / (2 {1})", r"{0}/(2\,{1})")
 _TO_X = Written("{0} · {1} / {2}", r"{0}\cdot {1}/{2}")
 _TO_DEVIATION = Written("-sum({0} · {1} · {2}) / {3}²", r"-\textstyle\sum({0}\cdot {1}\cdot {2})/{3}^2")
+_PLUS_ONE = Written("{0} · (1 + {1}) / {2}", r"{0}\cdot (1+{1})/{2}")
+_TO_DEVIATION_PLUS_ONE = Written("-sum({0} · (1 + {1}) · {2}) / {3}²", r"-\textstyle\sum({0}\cdot (1+{1})\cdot {2})/{3}^2")
 _TO_GAIN = Written("sum over positions of {0} · {1} / {2}", r"\textstyle\sum_t {0}\cdot {1}/{2}")
 
 
 class _Mean(Operation):
     name, title, formula = "mean", "mean", Written("mean({0})", r"\operatorname{{mean}}({0})")
-    letters, entry, reduces = ("ij", "ik"), "({+0})/{n}", True
+    letters, entry, reduces = ("…ij", "…ik"), "({+0})/{n}", True
 
     def apply(self, ops: Primitives, x: Any) -> Any:
         return ops.mean(x)
@@ -65,7 +67,7 @@ class _Center(Operation):
 
 class _Variance(Operation):
     name, title, formula = "variance", "variance", Written("mean({0}²)", r"\operatorname{{mean}}({0}^2)")
-    letters, entry, reduces = ("ij", "ik"), "({+0²})/{n}", True
+    letters, entry, reduces = ("…ij", "…ik"), "({+0²})/{n}", True
 
     def apply(self, ops: Primitives, centered: Any) -> Any:
         return ops.variance(centered)
@@ -77,6 +79,10 @@ class _Variance(Operation):
 
     def power(self, powers: Sequence[int]) -> int | None:
         return 2 * powers[0]
+
+
+class _MeanSquare(_Variance):
+    name, title = "mean_square", "mean of squares"
 
 
 @dataclass(frozen=True)
@@ -106,34 +112,70 @@ class Deviation(Operation):
 
 
 @dataclass(frozen=True)
+class RootMeanSquare(Deviation):
+    """√(mean of squares + ε)"""
+
+    name, title = "rms", "root mean square"
+
+
+@dataclass(frozen=True)
 class Normalise(Operation):
-    """w · x / s + b, entry by entry; undefined where s is 0, which is said of the norm by its name"""
+    """w · x / s + b, entry by entry; undefined where s is 0, which is said of the norm by its name
+
+    `unit`: the gain is 1 + w. An RMSNorm has no b.
+    """
 
     where: str
-    name, title = "normalise", "divide, stretch, shift"
-    formula = Written("{2} · {0} / {1} + {3}", r"{2}\cdot\frac{{{0}}}{{{1}}}+{3}")
-    letters, entry = ("ij", "ij", "i0", "j", "j"), "{2*} · ({0=})/({1=}) + {3}"
+    unit: bool = False
+    biased: bool = True
+    name = "normalise"
+    letters = ("…ij", "…ij", "…i0", "j", "j")
 
-    def apply(self, ops: Primitives, x: Any, s: Any, w: Any, b: Any) -> Any:
-        return ops.normalise(x, s, w, b, self.where)
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return "divide, stretch, shift" if self.biased else "divide and stretch"
+
+    @property
+    def formula(self) -> Written:  # type: ignore[override]
+        gain, shift = "(1 + {2})" if self.unit else "{2}", ("{3}" if self.biased else "")
+        text = f"{gain} · {{0}} / {{1}}" + (f" + {shift}" if shift else "")
+        return Written(text, rf"{gain}\cdot\frac{{{{{{0}}}}}}{{{{{{1}}}}}}" + (f"+{shift}" if shift else ""))
+
+    @property
+    def entry(self) -> str:  # type: ignore[override]
+        return ("(1 + {2*})" if self.unit else "{2*}") + " · ({0=})/({1=})" + (" + {3}" if self.biased else "")
+
+    def apply(self, ops: Primitives, x: Any, s: Any, w: Any, b: Any = None) -> Any:
+        return ops.normalise(x, s, self._gain(ops, w), b, self.where)
 
     def back(self, tape: Tape, step: Step, gradient: Any) -> Iterator[Part]:
-        x, s, w, b = step.reads
+        x, s, w, *bias = step.reads
         ops, grad = tape.ops, step.gradient
         gradient = ops.mark(gradient)
         unit = ops.over(tape[x], tape[s])  # x/s
-        scaled = ops.over(ops.times(gradient, tape[w]), tape[s])  # g·w/s
-        yield Part(x, _TO_X, scaled, (grad, w, s))
-        if scale_free(step.name, tape.steps) and len(ops.zero_entries(tape[b])) == tape[b].size:
+        scaled = ops.over(ops.times(gradient, self._gain(ops, tape[w])), tape[s])  # g·w/s
+        yield Part(x, _PLUS_ONE if self.unit else _TO_X, scaled, (grad, w, s))
+        if scale_free(step.name, tape.steps) and all(len(ops.zero_entries(tape[b])) == tape[b].size for b in bias):
             yield Part(s, _IGNORED, ops.times(tape[s], ops.ratio(0, 1)), (grad,))
         else:
             back = ops.times(ops.total(ops.times(scaled, unit), -1)[..., None], ops.ratio(-1, 1))
-            yield Part(s, _TO_DEVIATION, back, (grad, w, x, s))
-        yield Part(w, _TO_GAIN, ops.total(ops.times(gradient, unit), 0), (grad, x, s))
-        yield Part(b, SUMMED, ops.total(gradient, 0), (grad,))
+            yield Part(s, _TO_DEVIATION_PLUS_ONE if self.unit else _TO_DEVIATION, back, (grad, w, x, s))
+        yield Part(w, _TO_GAIN, _over_places(ops, ops.times(gradient, unit)), (grad, x, s))
+        for b in bias:
+            yield Part(b, SUMMED, ops.total(gradient, 0), (grad,))
+
+    def _gain(self, ops: Primitives, w: Any) -> Any:
+        return ops.add(w, np.broadcast_to(np.asarray(ops.constant(exact(1))), w.shape)) if self.unit else w
 
     def power(self, powers: Sequence[int]) -> int | None:
         return 0 if powers[0] == powers[1] and not any(powers[2:]) else None
 
 
-MEAN, CENTER, VARIANCE = _Mean(), _Center(), _Variance()
+def _over_places(ops: Adjoints, x: Any) -> Any:
+    """[T, n] or [heads, T, n], summed to [n]"""
+    while x.ndim > 1:
+        x = ops.total(x, 0)
+    return x
+
+
+MEAN, CENTER, VARIANCE, MEAN_SQUARE = _Mean(), _Center(), _Variance(), _MeanSquare()

@@ -96,7 +96,7 @@ function joins(root, book, stage, n, rows, { first, last, x, y, NODE }) {
     }
   }
   if (stage.label === "+ residual") {
-    const from = rows.findLastIndex((row, k) => k < n && !/^(attention|MLP|layernorm)$/.test(row.label) && k >= n - 3);
+    const from = rows.findLastIndex((row, k) => k < n && !/^(attention|MLP|layernorm|RMSNorm)$/.test(row.label) && k >= n - 3);
     const start = from < 0 ? n - 2 : from;
     if (start < -1 || rows[start + 1] === undefined || !book.model.residual) return;
     for (let p = first; p < last; p++) {

@@ -5,7 +5,7 @@ export function origins(book, step, index) {
   const found = new Map();
   for (const [read, out, at, via] of step.links) {
     if (!book.has(read)) continue;
-    for (const place of places(bound(out, index, book.ids), at, book.ids)) {
+    for (const place of places(bound(out, index, book.ids), at, book.ids, step)) {
       const key = `${read} ${place}`;
       if (!found.has(key)) found.set(key, { name: read, index: place, via });
     }
@@ -21,7 +21,7 @@ export function feeds(book, name, index) {
       if (read !== name) continue;
       const letters = bound(at, index, book.ids);
       if (letters === null) continue;
-      for (const place of places(letters, out, book.ids)) found.set(`${step.name} ${place}`, { name: step.name, index: place });
+      for (const place of places(letters, out, book.ids, step)) found.set(`${step.name} ${place}`, { name: step.name, index: place });
     }
   }
   return [...found.values()];
@@ -45,11 +45,21 @@ function bound(letters, index, ids) {
 }
 
 /** The indices that letters take, of which those not bound run over their axis; a token stands at several positions. */
-function places(values, letters, ids) {
+function places(values, letters, ids, step) {
   if (values === null) return [];
   const each =
     values.t !== undefined && values.i === undefined && letters.includes("i")
       ? ids.flatMap((id, i) => (id === values.t ? [i] : [])).map((i) => ({ ...values, i }))
-      : [values];
+      : sharing(values, letters, step);
   return each.map((one) => [...letters].map((letter) => (/\d/.test(letter) ? Number(letter) : (one[letter] ?? null))));
+}
+
+/** Head g of keys serves several heads h of queries: which one a head reads, and which read it. */
+function sharing(values, letters, step) {
+  const times = Number(step.known?.times);
+  if (!times) return [values];
+  const serves = step.known.sharing === "mixed" ? (h) => h % (step.shape[0] / times) : (h) => Math.floor(h / times);
+  if (letters.includes("g")) return [{ ...values, g: serves(values.h) }];
+  const heads = Array.from({ length: step.shape[0] }, (_, h) => h);
+  return letters.includes("h") ? heads.filter((h) => serves(h) === values.g).map((h) => ({ ...values, h })) : [values];
 }

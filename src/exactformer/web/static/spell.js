@@ -14,7 +14,8 @@ export function spelled(book, step, index, parts, result) {
 }
 
 // What stands in the braces of a template, for the slices that are read: {0} is a number, {0*} a factor, {0=} plain, {0@} the one
-// of a row at this very place; {0,} a list and {0:} one with tokens; {+0}, {+0²} and {+exp 0} are sums, {0·1} a sum of products.
+// of a row at this very place; {0,} a list and {0:} one with tokens; {+0}, {+0²} and {+exp 0} are sums, {0·1} a sum of products;
+// {turn 0} one of a pair that is turned by the position.
 const BRACES = {
   "": (row) => ({ text: term(row[0]) }),
   "*": (row) => ({ text: factor(row[0]) }),
@@ -44,6 +45,7 @@ function filled(book, step, index, values) {
   const notes = [];
   const place = (_, inside) => {
     if (inside === "0·1") return put(BRACES["·"](values));
+    if (inside === "turn 0") return turned(values[0], index, step.known);
     const [, plus, n, way] = inside.match(/^(\+(?:exp )?)?(\d)(.?)$/) ?? [];
     if (n !== undefined) return put(BRACES[`${plus?.trim() ?? ""}${way}`](values[n], at));
     const known = { ...step.known, n: values[0]?.length, row: index.at(-2), column: index.at(-1) };
@@ -55,6 +57,18 @@ function filled(book, step, index, values) {
   };
   const [text, note] = step.entry.replace(/\{([^}]*)\}/g, place).split(" | ");
   return { text, note: note ?? notes.join("; ") };
+}
+
+/** x · cos θ − y · sin θ, or y · cos θ + x · sin θ for the second of a pair, the angle being the position times a frequency. */
+function turned(row, index, { pairs, width, start, frequencies }) {
+  const [position, j] = [Number(start) + index.at(-2), index.at(-1)];
+  if (j >= Number(width)) return plain(row[j]);
+  const half = Number(width) / 2;
+  const [pair, other] =
+    pairs === "neighbours" ? [Math.floor(j / 2), j % 2 ? j - 1 : j + 1] : [j % half, j < half ? j + half : j - half];
+  const frequency = frequencies.split("; ")[pair];
+  const angle = frequency === "1" ? String(position) : `${position} · ${bracketed(frequency)}`;
+  return `${factor(row[j])} · cos(${angle}) ${other > j ? "-" : "+"} ${factor(row[other])} · sin(${angle})`;
 }
 
 /** Gradients of sums and products: what each reader hands back, added up. */
