@@ -137,7 +137,7 @@ class NumberByNumber(Adjoints):
         return self.linear(z.transpose(1, 0, 2).reshape(length, heads * width), weight.reshape(heads * width, -1), bias)
 
     def mean(self, x: Any) -> Any:
-        return self.total(x, -1)[:, None] / x.shape[-1]
+        return self.total(x, -1)[..., None] / x.shape[-1]
 
     def center(self, x: Any, mean: Any) -> Any:
         return x - mean
@@ -148,11 +148,15 @@ class NumberByNumber(Adjoints):
     def deviation(self, variance: Any, epsilon: Any) -> Any:
         return _each(lambda v: (v + epsilon).other(), variance)
 
-    def normalise(self, centered: Any, deviation: Any, w: Any, b: Any, name: str) -> Any:
-        return w * (centered / deviation) + b
+    def normalise(self, centered: Any, deviation: Any, w: Any, b: Any | None, name: str) -> Any:
+        stretched = w * (centered / deviation)
+        return stretched if b is None else stretched + b
 
     def activate(self, x: Any, kind: Activation) -> Any:
         return _each(_ACTIVATIONS[kind], x)
+
+    def tanh(self, x: Any) -> Any:
+        return _each(lambda entry: entry.other(), x)
 
     def slope(self, x: Any, kind: Activation) -> Any:
         return _each(_ACTIVATIONS[kind], x)
@@ -211,6 +215,7 @@ _ACTIVATIONS: dict[Activation, Callable[[Counted], Counted]] = {
     "identity": lambda x: x,
     "gelu": lambda x: x * (x * x).other() * x,  # x/√2, erf, and two products
     "gelu_tanh": lambda x: x * (x + x * x * x * x).other() * x,
+    "silu": lambda x: x / (1 + x.exp()),
 }
 
 

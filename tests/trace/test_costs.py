@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from benchmarks.trials import llamas
 from number_by_number import NumberByNumber
 
 import exactformer as xf
@@ -58,6 +60,22 @@ def test_counts_from_shapes_are_those_of_single_numbers(seed: int, monkeypatch: 
         model = Model(replace(model.config, unembedding="none"), weights)
     model = replace(model, config=replace(model.config, stable=seed % 3 == 0, late_mask=seed % 4 == 0))
     ways = [_forward, _backward, *([] if model.config.mask == "none" else [_decoding])]
+    agree(model, ways, monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_of_llamas_are_those_of_single_numbers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    model = llamas.drawn_model(rng, llamas.drawn_config(rng))
+    agree(model, [_forward, _backward, _decoding], monkeypatch)
+    found = {way.name: way for way in costs(model, (1, 2, 3, 7, 9), 2)}
+    for length in (1, 3, 7, 9):  # shorter than a window, as long, and longer
+        counted = _decoding(_blank(model.config, model, length), length)
+        for name, tallies in found["decoding with a KV cache"].stages.items():
+            assert +tallies[length] == +counted[name]
+
+
+def agree(model: Model, ways: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     for length in (1, 2, 4):
         blank = _blank(model.config, model, length)
         found = [count(blank, length) for count in ways]

@@ -63,8 +63,14 @@ def unusual(config: Config) -> list[Any]:
     for field in sorted(fields(config), key=lambda field: field.name):
         value = getattr(config, field.name)
         if field.name != "vocabulary" and not usual(config, field):
-            said.append((field.name, list(spelled([value])) if isinstance(value, Number) else value))
+            said.append((field.name, _plain(value)))
     return said
+
+
+def _plain(value: Any) -> Any:
+    """Numbers are spelled, one or several."""
+    numbers = value if isinstance(value, tuple) else (value,)
+    return list(spelled(numbers)) if numbers and all(isinstance(number, Number) for number in numbers) else value
 
 
 def usual(config: Config, field: Field[Any]) -> bool:
