@@ -8,18 +8,18 @@
 (exact('2'), True)
 """
 
+from exactformer.numbers import nodes, operators
 from exactformer.numbers.arrays import array, dot, total
 from exactformer.numbers.budget import Budget
 from exactformer.numbers.decide import recover, sign
 from exactformer.numbers.errors import Undecided, UndefinedValue
 from exactformer.numbers.functions import cos, erf, erfc, exp, log, pi, sin, tanh
 from exactformer.numbers.nodes import Enclosure, Exact, Named, Number, Undefined
-from exactformer.numbers.operators import OPERATORS
 from exactformer.numbers.order import argmax, compare, maximum, ranking
 from exactformer.numbers.parse import exact, from_float
 from exactformer.numbers.powers import sqrt
 
-Number.operators = OPERATORS
+nodes.operators = operators
 
 __all__ = [
     "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "compare",

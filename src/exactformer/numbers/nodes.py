@@ -21,9 +21,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from flint import arb, fmpq
 
@@ -45,32 +44,34 @@ class Definitions(NamedTuple):
     where: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Operators:
-    """What the methods of a number do: `operators.py` has it, which imports modules that import the classes below."""
+class Operators(Protocol):
+    """What the methods of a number do: the module `operators.py`, which imports modules that import the classes below."""
 
-    add: Callable[[Any, Any], Number]
-    subtract: Callable[[Any, Any], Number]
-    multiply: Callable[[Any, Any], Number]
-    divide: Callable[[Any, Any], Number]
-    power: Callable[[Any, Any], Number]
-    negate: Callable[[Number], Number]
-    exp: Callable[[Number], Number]
-    log: Callable[[Number], Number]
-    sqrt: Callable[[Number], Number]
-    sin: Callable[[Number], Number]
-    cos: Callable[[Number], Number]
-    tanh: Callable[[Number], Number]
-    sign: Callable[[Number, Budget], int]
-    compare: Callable[[Number, object, Callable[[int, int], bool]], bool]
-    enclose: Callable[[Number, int], Enclosure]
-    digits: Callable[[Number, int], str]
-    nearest_float: Callable[[Number], float]
-    written: Callable[[Number], str]
-    simplified: Callable[[Number], str]
-    latex: Callable[[Number], str]
-    written_latex: Callable[[Number], str]
-    define: Callable[[Number], Definitions]
+    def add(self, a: Any, b: Any, /) -> Number: ...
+    def subtract(self, a: Any, b: Any, /) -> Number: ...
+    def multiply(self, a: Any, b: Any, /) -> Number: ...
+    def divide(self, a: Any, b: Any, /) -> Number: ...
+    def power(self, a: Any, b: Any, /) -> Number: ...
+    def negate(self, x: Number, /) -> Number: ...
+    def exp(self, x: Number, /) -> Number: ...
+    def log(self, x: Number, /) -> Number: ...
+    def sqrt(self, x: Number, /) -> Number: ...
+    def sin(self, x: Number, /) -> Number: ...
+    def cos(self, x: Number, /) -> Number: ...
+    def tanh(self, x: Number, /) -> Number: ...
+    def sign(self, x: Number, budget: Budget, /) -> int: ...
+    def compare(self, a: Number, b: object, verdict: Callable[[int, int], bool], /) -> bool: ...
+    def enclose(self, x: Number, bits: int, /) -> Enclosure: ...
+    def digits(self, x: Number, n: int, /) -> str: ...
+    def nearest_float(self, x: Number, /) -> float: ...
+    def written(self, x: Number, /) -> str: ...
+    def simplified(self, x: Number, /) -> str: ...
+    def latex(self, x: Number, /) -> str: ...
+    def written_latex(self, x: Number, /) -> str: ...
+    def define(self, x: Number, /) -> Definitions: ...
+
+
+operators: Operators = None  # type: ignore[assignment]  # `__init__.py` hands it over
 
 
 class Number:
@@ -86,70 +87,69 @@ class Number:
 
     __slots__ = ()
     status: ClassVar[str]
-    operators: ClassVar[Operators]
 
     # -- field operations: built, then recovered as a rational where algebra proves one
     def __add__(self, other: Any) -> Number:
-        return self.operators.add(self, other)
+        return operators.add(self, other)
 
     def __radd__(self, other: Any) -> Number:
-        return self.operators.add(other, self)
+        return operators.add(other, self)
 
     def __sub__(self, other: Any) -> Number:
-        return self.operators.subtract(self, other)
+        return operators.subtract(self, other)
 
     def __rsub__(self, other: Any) -> Number:
-        return self.operators.subtract(other, self)
+        return operators.subtract(other, self)
 
     def __mul__(self, other: Any) -> Number:
-        return self.operators.multiply(self, other)
+        return operators.multiply(self, other)
 
     def __rmul__(self, other: Any) -> Number:
-        return self.operators.multiply(other, self)
+        return operators.multiply(other, self)
 
     def __truediv__(self, other: Any) -> Number:
-        return self.operators.divide(self, other)
+        return operators.divide(self, other)
 
     def __rtruediv__(self, other: Any) -> Number:
-        return self.operators.divide(other, self)
+        return operators.divide(other, self)
 
     def __pow__(self, exponent: Any) -> Number:
-        return self.operators.power(self, exponent)
+        return operators.power(self, exponent)
 
     def __rpow__(self, base: Any) -> Number:
-        return self.operators.power(base, self)
+        return operators.power(base, self)
 
     def __neg__(self) -> Number:
-        return self.operators.negate(self)
+        return operators.negate(self)
 
     def __pos__(self) -> Number:
         return self
 
     def __abs__(self) -> Number:
-        return self if type(self) is Undefined or self.sign() >= 0 else self.operators.negate(self)
+        return self if type(self) is Undefined or self.sign() >= 0 else operators.negate(self)
 
     # -- decisions: proved, or `Undecided` is raised
     def sign(self, budget: Budget = DEFAULT) -> int:
         """-1, 0 or 1, proved."""
-        return self.operators.sign(self, budget)
+        return operators.sign(self, budget)
 
     def __eq__(self, other: object) -> bool:
-        return self.operators.compare(self, other, operator.eq)
+        return operators.compare(self, other, operator.eq)
 
     def __ne__(self, other: object) -> bool:
-        return self.operators.compare(self, other, operator.ne)
+        return operators.compare(self, other, operator.ne)
 
     def __lt__(self, other: Any) -> bool:
-        return self.operators.compare(self, other, operator.lt)
+        return operators.compare(self, other, operator.lt)
 
     def __le__(self, other: Any) -> bool:
-        return self.operators.compare(self, other, operator.le)
+        return operators.compare(self, other, operator.le)
 
     def __gt__(self, other: Any) -> bool:
-        return self.operators.compare(self, other, operator.gt)
+        return operators.compare(self, other, operator.gt)
 
     def __ge__(self, other: Any) -> bool:
-        return self.operators.compare(self, other, operator.ge)
+        return operators.compare(self, other, operator.ge)
 
     __hash__: ClassVar[Any] = None
 
@@ -165,37 +165,37 @@ class Number:
     # -- approximations, each proved
     def enclosure(self, bits: int = 64) -> Enclosure:
         """Two rationals around the value, no further apart than 2**-bits of it."""
-        return self.operators.enclose(self, bits)
+        return operators.enclose(self, bits)
 
     def digits(self, n: int = 12) -> str:
         """The value correctly rounded to `n` significant decimals."""
-        return self.operators.digits(self, n)
+        return operators.digits(self, n)
 
     def to_float(self) -> float:
         """The float64 nearest to the value, proved."""
-        return self.operators.nearest_float(self)
+        return operators.nearest_float(self)
 
     # -- display
     @property
     def written(self) -> str:
         """The closed form as it was computed, not simplified."""
-        return self.operators.written(self)
+        return operators.written(self)
 
     def __str__(self) -> str:
-        return self.operators.simplified(self)
+        return operators.simplified(self)
 
     @property
     def latex(self) -> str:
-        return self.operators.latex(self)
+        return operators.latex(self)
 
     @property
     def written_latex(self) -> str:
-        return self.operators.written_latex(self)
+        return operators.written_latex(self)
 
     @property
     def definitions(self) -> Definitions:
         """A long closed form in symbols, with the list of what they stand for."""
-        return self.operators.define(self)
+        return operators.define(self)
 
     def _repr_latex_(self) -> str:
         return f"${self.latex}$"
@@ -207,22 +207,22 @@ class Number:
 
     # -- NumPy calls these for np.exp, np.sqrt, … of object arrays
     def exp(self) -> Number:
-        return self.operators.exp(self)
+        return operators.exp(self)
 
     def log(self) -> Number:
-        return self.operators.log(self)
+        return operators.log(self)
 
     def sqrt(self) -> Number:
-        return self.operators.sqrt(self)
+        return operators.sqrt(self)
 
     def sin(self) -> Number:
-        return self.operators.sin(self)
+        return operators.sin(self)
 
     def cos(self) -> Number:
-        return self.operators.cos(self)
+        return operators.cos(self)
 
     def tanh(self) -> Number:
-        return self.operators.tanh(self)
+        return operators.tanh(self)
 
     def conjugate(self) -> Number:
         return self

@@ -1,21 +1,30 @@
-"""What the methods of a number do: `nodes.py` declares them, and `__init__.py` hands these to it."""
+"""What the methods of a number do: `nodes.py` declares it (`Operators`), and `__init__.py` hands this module to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from exactformer.numbers import definitions, display, field, functions, powers
+from exactformer.numbers import field, order, powers
 from exactformer.numbers.decide import recover, sign
+from exactformer.numbers.definitions import Symbols
 from exactformer.numbers.digits import digits, nearest_float
+from exactformer.numbers.display import latex, simplified, written, written_latex
 from exactformer.numbers.enclosure import enclose
-from exactformer.numbers.nodes import Number, Operators, refuse_undefined
-from exactformer.numbers.order import compare
+from exactformer.numbers.field import negate
+from exactformer.numbers.functions import cos, exp, log, sin, tanh
+from exactformer.numbers.nodes import Definitions, Number, refuse_undefined
 from exactformer.numbers.parse import as_number
+from exactformer.numbers.powers import sqrt
+
+__all__ = [
+    "add", "compare", "cos", "define", "digits", "divide", "enclose", "exp", "latex", "log", "multiply", "nearest_float", "negate",
+    "power", "sign", "simplified", "sin", "sqrt", "subtract", "tanh", "written", "written_latex",
+]  # fmt: skip
 
 
 def _operator(operation: Callable[[Number, Number], Number]) -> Callable[[Any, Any], Number]:
-    """The operation, and the rational that its result is proved to be, if there is one."""
+    """The operation on anything that is taken for a number; its result is a rational where algebra proves one."""
 
     def operator(a: Any, b: Any) -> Number:
         left, right = as_number(a), as_number(b)
@@ -26,36 +35,19 @@ def _operator(operation: Callable[[Number, Number], Number]) -> Callable[[Any, A
     return operator
 
 
-def _compare(a: Number, b: object, verdict: Callable[[int, int], bool]) -> bool:
+add, subtract, multiply = _operator(field.add), _operator(field.subtract), _operator(field.multiply)
+divide, power = _operator(field.divide), _operator(powers.power)
+
+
+def compare(a: Number, b: object, verdict: Callable[[int, int], bool]) -> bool:
+    """What `verdict` says of the sign of a - b and 0."""
     other = as_number(b)
     if other is None:
         return NotImplemented  # type: ignore[no-any-return]
     refuse_undefined(a)
     refuse_undefined(other)
-    return verdict(compare(a, other), 0)
+    return verdict(order.compare(a, other), 0)
 
 
-OPERATORS = Operators(
-    add=_operator(field.add),
-    subtract=_operator(field.subtract),
-    multiply=_operator(field.multiply),
-    divide=_operator(field.divide),
-    power=_operator(powers.power),
-    negate=field.negate,
-    exp=functions.exp,
-    log=functions.log,
-    sqrt=powers.sqrt,
-    sin=functions.sin,
-    cos=functions.cos,
-    tanh=functions.tanh,
-    sign=sign,
-    compare=_compare,
-    enclose=enclose,
-    digits=digits,
-    nearest_float=nearest_float,
-    written=display.written,
-    simplified=display.simplified,
-    latex=display.latex,
-    written_latex=display.written_latex,
-    define=lambda x: definitions.Symbols().define(x),
-)
+def define(x: Number) -> Definitions:
+    return Symbols().define(x)
