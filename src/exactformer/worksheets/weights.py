@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING
 from dataclasses import fields as declared_fields
+from functools import cache
 from hashlib import shake_256
 from math import prod
 from types import UnionType
@@ -50,7 +51,7 @@ def read_model(worksheet: Table, tokenizer: Tokenizer | None = None) -> Model:
 def _choices(fields: Table, table: Any) -> dict[str, Any]:
     """The fields of a configuration, each read as its type says."""
     found: dict[str, Any] = {"length": len(table) if isinstance(table, list) else None}
-    kinds = get_type_hints(Config)
+    kinds = _kinds()
     for field in sorted(declared_fields(Config), key=lambda field: field.metadata.get("needs", "")):  # what others need comes first
         settings = {"worksheet": "must" if field.default is MISSING else "may", "needs": ""} | dict(field.metadata)
         if field.name == "vocabulary" or settings["worksheet"] == "cannot":
@@ -61,6 +62,12 @@ def _choices(fields: Table, table: Any) -> dict[str, Any]:
             found[field.name] = _setting(fields, field.name, kinds[field.name])
         fields.take(field.name, None)
     return found
+
+
+@cache
+def _kinds() -> dict[str, Any]:
+    """The type of every field of a configuration."""
+    return get_type_hints(Config)
 
 
 def _setting(fields: Table, name: str, kind: Any) -> Any:
