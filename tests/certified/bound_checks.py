@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from limb_checks import BITS, as_arb, exact, fractions, worst
 from exactformer.certified import attention, ball, bounds, choosing, limbs, norms
 from exactformer.certified.arithmetic import CertifiedArithmetic, _kept
 from exactformer.certified.ball import Ball, Gained
+from exactformer.certified.moving import Moves
 from exactformer.certified.weights import Vector
 from exactformer.model import Config, MlpWeights
 from exactformer.numbers.enclosure import precision
@@ -71,7 +73,7 @@ def through_matrices(random: np.random.Generator) -> float:
 
 
 def kept_keys(random: np.random.Generator) -> float:
-    """Keys of several heads in other limbs than before: the error of a token is that over all heads."""
+    """Keys of several heads in other limbs than before: errors of single heads, and of a token over all heads."""
     heads, length, width = int(random.integers(1, 5)), int(random.integers(1, 4)), int(random.integers(1, 4))
     before, after = (int(n) for n in random.choice([0, 4, 5, 7], 2))
     near = random.standard_normal((heads, length, width)) * 2.0 ** random.integers(-30, 12, (heads, 1, 1))
@@ -79,11 +81,12 @@ def kept_keys(random: np.random.Generator) -> float:
     mid = limbs.split(near, before)[0] if before else near
     if before:
         mid[2:] = 2.0**20 - random.integers(0, 2, mid[2:].shape)
-    x = Ball(mid, before, np.broadcast_to(np.zeros(length), (heads, length)))
-    kept = _kept(x, after)
+    x, moves = Ball(mid, before, np.zeros((heads, length))), Moves.alike(np.zeros(length), heads)
+    kept, moves = _kept(x, replace(moves, rest=moves.heads), after)
     centres = [exact(y.mid) if y.n else fractions(y.mid) for y in (x, kept)]
-    errors = ((centres[0] - centres[1]) ** 2).sum(axis=(0, 2))
-    return max(over(error, Fraction(float(r)) ** 2) for error, r in zip(errors, kept.radius[0], strict=True))
+    errors = ((centres[0] - centres[1]) ** 2).sum(axis=2)  # [heads, T]
+    known = ((errors.sum(axis=0), moves.whole), (errors, moves.heads), (errors, moves.rest), (errors, kept.radius))
+    return max(over(e, Fraction(float(r)) ** 2) for es, rs in known for e, r in zip(es.ravel(), rs.ravel(), strict=True))
 
 
 def probabilities(random: np.random.Generator) -> float:

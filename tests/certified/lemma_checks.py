@@ -6,6 +6,20 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from bound_checks import kept_keys, outwards, overlooked_rivals, probabilities, through_matrices
+from gate_checks import gated, units
+from head_checks import (
+    capped_attention,
+    caps,
+    factors,
+    grouped,
+    knapsacks,
+    normed,
+    read_forms,
+    rotation,
+    rotation_of_extremes,
+    tables,
+    through_matrix,
+)
 from limb_checks import (
     activation,
     carry,
@@ -14,12 +28,15 @@ from limb_checks import (
     exponential,
     float_functions,
     grown,
+    logistic,
     product,
+    silu_far_out,
     slice_product,
     slice_product_low,
     slopes,
+    steepness,
 )
-from moving_checks import attend, layer_norm, linear, saturated, spectral
+from moving_checks import attend, layer_norm, linear, rms_norm, saturated, spectral
 
 CHECKS: dict[str, tuple[Callable[[np.random.Generator], float], int]] = {
     "carry (Lemma 1)": (carry, 40),
@@ -41,6 +58,23 @@ CHECKS: dict[str, tuple[Callable[[np.random.Generator], float], int]] = {
     "slopes (Lemma 17)": (slopes, 2000),
     "matrices after a gain (Lemmas 16 to 18)": (through_matrices, 60),
     "rivals of the largest logit (Lemma 18)": (overlooked_rivals, 40),
+    "RMSNorm (Lemmas 20 to 22)": (rms_norm, 400),
+    "rotations (Lemma 23)": (rotation, 120),
+    "rotations of extreme limbs (Lemma 23)": (rotation_of_extremes, 60),
+    "cosines and sines (Lemma 23)": (tables, 20),
+    "shared keys (Lemma 24)": (grouped, 400),
+    "knapsacks (Lemma 25)": (knapsacks, 200),
+    "errors through matrices (Lemma 26)": (through_matrix, 150),
+    "forms of what is read (Lemma 26)": (read_forms, 300),
+    "factors of Gram matrices (Lemma 26)": (factors, 60),
+    "logistic function (Lemma 27)": (logistic, 40),
+    "SiLU of large numbers (Lemma 27)": (silu_far_out, 40),
+    "slopes near a point (Lemma 28)": (steepness, 1500),
+    "MLPs with a gate (Lemma 28)": (gated, 250),
+    "MLPs that weigh their units (Lemma 28)": (units, 200),
+    "heads after an RMSNorm (Lemma 29)": (normed, 120),
+    "soft caps (Lemma 30)": (caps, 80),
+    "attention with a soft cap (Lemma 30)": (capped_attention, 200),
     "growth (Lemma 0)": (grown, 2000),
     "roundings and underflow (Lemma 0)": (outwards, 40),
 }

@@ -169,17 +169,22 @@ def exponential(random: np.random.Generator) -> float:
     return _against(arb.exp, exact(x), exact(computed), error * limbs.ulp(n))
 
 
-def gelu(kind: str, x: arb) -> arb:
+def function(kind: str, x: arb) -> arb:
+    """An activation, in balls."""
+    if kind in ("relu", "identity"):
+        return x if kind == "identity" or x > 0 else arb(0)
+    if kind == "silu":
+        return x / (1 + (-x).exp())
     if kind == "gelu":
         return x / 2 * (-x / arb(2).sqrt()).erfc()
     return x / (1 + (-2 * (2 / arb.pi()).sqrt() * (x + arb(44715) / 10**6 * x * x * x)).exp())
 
 
 def activation(random: np.random.Generator) -> float:
-    n, kind = int(random.integers(4, 8)), random.choice(["gelu", "gelu_tanh"])
+    n, kind = int(random.integers(4, 8)), random.choice(["gelu", "gelu_tanh", "silu"])
     x = _arguments(random, n, -float(random.choice([1, 4, 20])), float(random.choice([1, 4, 20])))
     computed, error = elementwise.activate(x, kind)
-    return _against(lambda a: gelu(kind, a), exact(x), exact(computed), error * limbs.ulp(n))
+    return _against(lambda a: function(kind, a), exact(x), exact(computed), error * limbs.ulp(n))
 
 
 def fractions(x: Any) -> Any:
@@ -196,18 +201,20 @@ def float_functions(random: np.random.Generator) -> float:
     powers = elementwise.exp_float(low)
     bound = limbs.bounds.FLOAT_EXP * powers + limbs.bounds.FLOAT_EXP_LEAST * (powers == 0)
     ratio = _against(arb.exp, fractions(low), fractions(powers), bound)
-    kind = random.choice(["gelu", "gelu_tanh"])
+    kind = random.choice(["gelu", "gelu_tanh", "silu"])
+    if kind == "silu" and random.random() < 0.3:
+        x = x * 100
     value, error = elementwise.activate_float(x, kind)
-    return max(ratio, _against(lambda a: gelu(kind, a), fractions(x), fractions(value), error))
+    return max(ratio, _against(lambda a: function(kind, a), fractions(x), fractions(value), error))
 
 
 def slopes(random: np.random.Generator) -> float:
     """How far slopes reach towards the ends of their range, measured from its middle: on one interval of many."""
-    kind = str(random.choice(["gelu", "gelu_tanh"]))
+    kind = str(random.choice(["gelu", "gelu_tanh", "silu"]))
     low, high = limbs.bounds.SLOPES[kind]
     x = float(random.choice([-1.0, 1.0])) * float(random.uniform(0, 3 if random.random() < 0.8 else 40))
     with precision(128):
-        between = [(gelu(kind, arb(x) + d) - gelu(kind, arb(x))) / d for d in (arb(2) ** -30, arb(1) / 8)]
+        between = [(function(kind, arb(x) + d) - function(kind, arb(x))) / d for d in (arb(2) ** -30, arb(1) / 8)]
         ratios = [float(((b - (low + high) / 2) / ((high - low) / 2)).abs_upper()) for b in between]
     return max(ratios)
 
@@ -216,3 +223,38 @@ def grown(random: np.random.Generator) -> float:
     y = float(2.0 ** random.uniform(-60, 6.6))
     with precision(200):
         return float((arb(y).expm1() / arb(float(limbs.bounds.grown(np.float64(y))))).upper())
+
+
+def logistic(random: np.random.Generator) -> float:
+    """1/(1 + e^−x) for x ≥ 0, in up to 19 limbs; 0, tiny and large."""
+    n = int(random.choice([4, 5, 8, 12, 19]))
+    x = _arguments(random, n, 0.0, float(random.choice([1, 20, 200])))
+    x *= np.where(limbs.to_float(x) > 0, 1, -1)
+    computed, error = elementwise.logistic(x)
+    return _against(lambda a: 1 / (1 + (-a).exp()), exact(x), exact(computed), error * limbs.ulp(n))
+
+
+def silu_far_out(random: np.random.Generator) -> float:
+    """SiLU where |x| is large: the error of 1/(1 + e^−|x|) is multiplied by it, and e^x is lost in floats."""
+    n, count = int(random.choice([0, 4])), 20
+    x = random.uniform(60, 2.0 ** random.integers(7, 19), count) * random.choice((-1.0, 1.0), count)
+    if n:
+        mid = limbs.split(x, n)[0]
+        value, error = elementwise.activate(mid, "silu")
+        return _against(lambda a: function("silu", a), exact(mid), exact(value), error * limbs.ulp(n))
+    value, error = elementwise.activate_float(x, "silu")
+    return _against(lambda a: function("silu", a), fractions(x), fractions(value), error)
+
+
+def steepness(random: np.random.Generator) -> float:
+    """Difference quotients within a radius, over the largest that is said to be: next to a point and far away, to both sides."""
+    kind = str(random.choice(["gelu", "gelu_tanh", "silu", "relu", "identity"]))
+    places = [random.uniform(-8, 8), random.normal() * 1e-3, random.integers(-1000, 1000) / 512, random.uniform(-90, 90)]
+    x = float(random.choice(places))
+    radius = float(random.choice([0.0, 1e-9, 1e-3, 0.3, 4.0]))
+    bound = elementwise.steepness(np.array([x]), np.array([radius]), kind)[0]
+    with precision(200):
+        steps = [s * max(radius, 1e-30) * f for s in (-1, 1) for f in (1.0, 0.5, 1e-6)]
+        between = [abs((function(kind, arb(x) + d) - function(kind, arb(x))) / d) for d in map(arb, steps)]
+        largest = max(float(b.upper()) for b in between)
+    return largest / bound if bound else (math.inf if largest else 0.0)

@@ -10,9 +10,11 @@ import numpy as np
 from flint import arb
 from limb_checks import BITS, as_arb, exact, fractions, worst
 
-from exactformer.certified import attention, limbs, normalising, norms, weights
+from exactformer.certified import attention, limbs, moving, normalising, norms, weights
 from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.ball import Ball
+from exactformer.certified.capping import Cap
+from exactformer.certified.moving import Moves
 from exactformer.numbers import exact as exact_number
 from exactformer.numbers.enclosure import precision
 
@@ -43,6 +45,52 @@ def l2(rows: Any, computed: Any) -> Any:
         float(sum((abs(a - as_arb(b)) * abs(a - as_arb(b)) for a, b in zip(row, near, strict=True)), arb(0)).abs_upper().sqrt())
         for row, near in zip(rows, computed, strict=True)
     ])  # fmt: skip
+
+
+def true_rms(x: Any, gain: Any, epsilon: Fraction) -> list[list[arb]]:
+    """γ x/√(‖x‖²/d + ε) of rows of fractions; call at high precision."""
+    rows = []
+    for row in x:
+        scale = as_arb(sum(a**2 for a in row) / len(row) + epsilon).sqrt()
+        rows.append([as_arb(g * a) / scale for a, g in zip(row, gain, strict=True)])
+    return rows
+
+
+def rms_norm(random: np.random.Generator) -> float:
+    """RMSNorm likewise; with a gain of floats, of rationals, and of 1 + w."""
+    dim, epsilon = int(random.choice([2, 7, 48, 130])), Fraction(random.choice(["1e-5", "1e-12", "0.1", "1e-6"]))
+    rows, n = hurtful_rows(random, dim), int(random.choice([0, 4, 6]))
+    mid, _ = limbs.split(rows, n) if n else (rows, True)
+    if n and random.random() < 0.3:
+        mid[2:] = 2.0**20
+    gain = (random.standard_normal(dim) * random.choice([0.001, 1, 1000])).astype(np.float32)
+    true, kind = fractions(gain), random.integers(3)
+    vector = weights.Store().gain(gain, kind == 1)
+    if kind == 1:
+        true = true + 1
+    elif kind == 2:
+        true = true / 3
+        vector = weights.Vector(numbers(true), "w")
+    radius = np.full(3, float(random.choice([0.0, 1e-12, 1e-3, 0.5])))
+    step = random.standard_normal((3, dim))
+    if random.random() < 0.4:
+        radius, step = _turning(random, rows)
+    centre = exact(mid) if n else fractions(mid)
+    moved = centre + fractions(step * (radius / np.sqrt((step**2).sum(axis=1)))[:, None] * (1 - 1e-12))
+    out = normalising.rms_norm(Ball(mid, n, radius), vector, epsilon)
+    computed = exact(out.mid) if n else fractions(out.mid)
+    with precision(BITS):
+        errors = l2(true_rms(moved, true, epsilon), computed)
+    return worst(errors, out.radius)
+
+
+def _turning(random: np.random.Generator, rows: Any) -> tuple[Any, Any]:
+    """Steps that turn x the most: 0.9 of its length, to a tangent of the sphere around it."""
+    size = np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    other = random.standard_normal(rows.shape)
+    other -= rows * (other * rows).sum(axis=1, keepdims=True) / size**2
+    step = -0.9 * rows / size + math.sqrt(1 - 0.81) * other / np.sqrt((other**2).sum(axis=1, keepdims=True))
+    return 0.9 * size[:, 0], step
 
 
 def layer_norm(random: np.random.Generator) -> float:
@@ -113,7 +161,7 @@ def attend(random: np.random.Generator) -> float:
     mids = [limbs.split(x, n)[0] if n else x for x in (q, k, v)]
     near = [limbs.to_float(x) if n else x for x in mids]
     steps = [_direction(random, x.shape, r, near) for x, r in zip(near, radii, strict=True)]
-    return _attention_ratio(mids, n, seen, square, radii, steps)
+    return attention_ratio(mids, n, seen, square, radii, steps)
 
 
 def saturated(random: np.random.Generator) -> float:
@@ -131,7 +179,7 @@ def saturated(random: np.random.Generator) -> float:
     radii[moved][0] = 1e-14
     along = (toward, q)[moved] * float(random.choice((-1.0, 1.0)))
     steps[moved][:, :1] = along * (1e-14 * (1 - 1e-12) / math.sqrt((along**2).sum()))
-    return _attention_ratio(mids, n, np.ones((1, 2), bool), Fraction(1, width), radii, steps)
+    return attention_ratio(mids, n, np.ones((1, 2), bool), Fraction(1, width), radii, steps)
 
 
 def many_positions(n: int, others: int = 1024) -> float:
@@ -141,25 +189,36 @@ def many_positions(n: int, others: int = 1024) -> float:
     mids = [limbs.split(x, n)[0] if n else x for x in (q, k, v)]
     radii = [np.zeros(1), np.full(others, 1e-9), np.full(others, 1e-9)]
     steps = [np.zeros_like(q), *(_direction(random, x.shape, r, [q, k]) for x, r in zip((k, v), radii[1:], strict=True))]
-    return _attention_ratio(mids, n, np.ones((1, others), bool), Fraction(1, width), radii, steps)
+    return attention_ratio(mids, n, np.ones((1, others), bool), Fraction(1, width), radii, steps)
 
 
-def _attention_ratio(mids: list[Any], n: int, seen: Any, square: Fraction, radii: list[Any], steps: list[Any]) -> float:
+def attention_ratio(
+    mids: list[Any], n: int, seen: Any, square: Fraction, radii: Any, steps: list[Any], paths: Any = None, cap: Any = None
+) -> float:
     """The error of attention to q, k and v that are `steps` away; the scores are multiplied by the root of `square`."""
+    soft = None if cap is None else Cap(exact_number(f"{cap.numerator}/{cap.denominator}"))
     if n:
         root = math.isqrt((square.numerator << (42 * n)) // square.denominator)
         limbed = limbs.from_integers(np.array([root], dtype=object), n + 1)[:, 0]
-        mixed = attention.attend_limbs(*mids, seen, limbed, limbs.ulp(n + 1))
+        mixed = attention.attend_limbs(*mids, seen, limbed, limbs.ulp(n + 1), cap=soft)
     else:
-        mixed = attention.attend_float(*mids, seen, math.sqrt(square))
+        mixed = attention.attend_float(*mids, seen, math.sqrt(square), soft)
     near = [limbs.to_float(x) if n else x for x in mids]
-    moved, _ = attention.reach(mixed, seen, math.sqrt(square) * (1 + 2.0**-40), *near, tuple(radii))
+    moves = radii if isinstance(radii[0], Moves) else alike(radii, near)
+    factor = math.sqrt(square) * (1 + 2.0**-40)
+    moved, _ = moving.reach(mixed, seen, factor, *near, moves, paths, None if soft is None else soft.near)
     true = [(exact(x) if n else fractions(x)) + fractions(step) for x, step in zip(mids, steps, strict=True)]
     z = exact(mixed.z) if n else fractions(mixed.z)
     with precision(BITS):
         scale = as_arb(square).sqrt()
-        errors = [_attention_error(true, t, seen[t], scale, z) for t in range(len(seen))]
+        errors = [_attention_error(true, t, seen[t], scale, z, cap) for t in range(len(seen))]
     return worst(np.array(errors), attention.outwards(moved + mixed.rounding))
+
+
+def alike(radii: Any, near: Any) -> tuple[Moves, Moves, Moves]:
+    """Moves of q, k and v of which nothing is known but a radius over all heads."""
+    q, k, v = (Moves.alike(radius, len(x)) for radius, x in zip(radii, near, strict=True))
+    return q, k, v
 
 
 def _direction(random: np.random.Generator, shape: tuple[int, ...], radius: Any, near: list[Any]) -> Any:
@@ -177,14 +236,16 @@ def _direction(random: np.random.Generator, shape: tuple[int, ...], radius: Any,
     return step * np.where(sizes > 0, radius / np.where(sizes > 0, sizes, 1), 0)[:, None] * (1 - 1e-12)
 
 
-def _attention_error(true: list[Any], t: int, seen: Any, scale: arb, z: Any) -> float:
+def _attention_error(true: list[Any], t: int, seen: Any, scale: arb, z: Any, cap: Any) -> float:
     """The L2 distance of z at one position, over all heads, from the softmax attention of these fractions."""
     q, k, v = true
     total = arb(0)
     for head in range(len(q)):
-        powers = [(as_arb(sum(q[head, t] * k[head, s])) * scale).exp() for s in np.flatnonzero(seen)]
+        of = head * len(k) // len(q)
+        scores = [as_arb(sum(q[head, t] * k[of, s])) * scale for s in np.flatnonzero(seen)]
+        powers = [(score if cap is None else as_arb(cap) * (score / as_arb(cap)).tanh()).exp() for score in scores]
         for i in range(q.shape[2]):
-            value = sum((p * as_arb(v[head, s, i]) for p, s in zip(powers, np.flatnonzero(seen), strict=True)), arb(0))
+            value = sum((p * as_arb(v[of, s, i]) for p, s in zip(powers, np.flatnonzero(seen), strict=True)), arb(0))
             apart = value / sum(powers, arb(0)) - as_arb(z[head, t, i])
             total += apart * apart
     return float(total.abs_upper().sqrt())

@@ -12,6 +12,7 @@ from flint import arb
 from exactformer.certified import Ball, CertifiedArithmetic
 from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
+from exactformer.model.weights import assembled, declared
 from exactformer.numbers import exact
 from exactformer.numbers.enclosure import precision
 
@@ -82,7 +83,7 @@ def worst_ratio(model: Model, ids: list[int], schedule: tuple[int, ...], peer: d
         name, value = step.name, step.values
         if moved and name == "blocks.0.resid_pre":
             value = replace(value, radius=value.radius + moved)
-        if isinstance(value, Ball) and name in peer and name not in ("embed", "pos_embed"):
+        if isinstance(value, Ball) and name in peer and name not in ("embed", "embed_scaled", "pos_embed"):
             ratios.append(_ratio(value, peer[name]))
         return value
 
@@ -111,3 +112,60 @@ def moved_model(model: Model, seed: int, size: float, length: int) -> Model:
     table = model.weights.W_pos.astype(np.float64)
     table[:length] += step
     return replace(model, weights=replace(model.weights, W_pos=table))
+
+
+LLAMA: dict[str, Any] = {
+    "norm_kind": "rms", "positions": "rotary", "heads": 4, "kv_heads": 2, "head_dim": 4, "mlp_kind": "gated", "activation": "silu",
+    "epsilon": exact("1e-6"), "length": 64,
+}  # fmt: skip
+FAMILIES: dict[str, dict[str, Any]] = {
+    "llama": {},
+    "one key head, own unembedding, biases": {"kv_heads": 1, "unembedding": "own", "biased": True},
+    "norms of heads": {"qk_norm": True, "head_dim": 6},
+    "gemma": {
+        "norm_unit": True, "embedding_scale": "sqrt", "post_norms": True, "activation": "gelu_tanh", "window": 2,
+        "full_blocks": (1,), "score_cap": exact("5"), "logit_cap": exact("3"), "qk_norm": True, "window_rotary_base": exact("100"),
+    },
+    "neox": {
+        "norm_kind": "layer", "parallel": True, "rotary_fraction": exact("1/2"), "kv_heads": 4, "mlp_kind": "plain",
+        "activation": "gelu", "biased": True,
+    },
+    "phi": {
+        "norm_kind": "layer", "parallel": True, "shared_norm": True, "rotary_pairs": "neighbours", "kv_heads": 4,
+        "mlp_kind": "plain", "activation": "silu", "biased": True,
+    },
+}  # fmt: skip
+
+
+def family(name: str, seed: int = 0, *, blocks: int = 2, dim: int = 8, mlp: int = 12, vocabulary: int = 23) -> Model:
+    """A small model of each kind that real ones are of, with random weights in float32 and one outlier dimension."""
+    settings = LLAMA | FAMILIES[name]
+    biased, random = settings.pop("biased", False), np.random.default_rng(seed)
+    settings["full_blocks"] = tuple(block for block in settings.get("full_blocks", ()) if block < blocks)
+    config = Config(
+        vocabulary=tuple(map(str, range(vocabulary))), dim=dim, blocks=blocks, norm="pre", mask="causal", scale="sqrt",
+        final_norm=True, mlp=mlp, **settings,
+    )  # fmt: skip
+    values = {}
+    for weight, declared_as in declared(config).items():
+        if declared_as.optional and not biased:
+            continue
+        values[weight] = random.standard_normal(declared_as.shape)
+        if weight.endswith(("ln1.w", "ln2.w", "_post.w", "final.w", "norm.w")):
+            values[weight] = np.exp(0.4 * values[weight]) - config.norm_unit
+        elif weight.endswith((".b", "b_Q", "b_K", "b_V", "b_O", "b_in", "b_out", "b_gate", "b_U")):
+            values[weight] *= 0.3
+        elif weight != "W_E":
+            values[weight] /= math.sqrt(declared_as.shape[-2])
+    values["W_E"][:, 0] *= 8
+    return Model(config, assembled(config, {name: value.astype(np.float32) for name, value in values.items()}))
+
+
+def moved_embedding(model: Model, seed: int, size: float) -> Model:
+    """Every embedding moved by `size`, in L2; logits by the matrix that they had."""
+    step = np.random.default_rng(seed).standard_normal(model.weights.W_E.shape)
+    step *= size * (1 - 1e-5) / np.sqrt((step**2).sum(axis=1, keepdims=True))
+    weights = model.weights
+    own = weights.W_E.T if weights.W_U is None else weights.W_U
+    moved = replace(weights, W_E=weights.W_E.astype(np.float64) + step, W_U=own)
+    return Model(replace(model.config, unembedding="own"), moved)

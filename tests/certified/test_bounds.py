@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb
-from limb_checks import as_arb, fractions
+from gate_checks import largest_second_derivative
+from limb_checks import as_arb, fractions, function
 from moving_checks import numbers
 
 from exactformer.certified import bounds, norms, weights
@@ -78,7 +79,7 @@ def test_the_constants_are_those_of_the_lemmas() -> None:
         assert as_arb(NARROW).exp() < as_arb(Fraction(10029, 10000))
 
 
-@pytest.mark.parametrize("n", range(2, 16))
+@pytest.mark.parametrize("n", range(2, 20))
 def test_bounds_of_limbs(n: int) -> None:
     for k in (1, 97, 1000 + n, 50_000 - n):
         assert agrees(bounds.gamma(k), gamma(k))
@@ -92,7 +93,7 @@ def test_bounds_of_limbs(n: int) -> None:
         assert agrees(bounds.slices(below, n), CARRY + (1 + power(-20)) * power(-1 - n) * Fraction(below))
 
 
-@pytest.mark.parametrize("n", [4, 6, 9, 15])
+@pytest.mark.parametrize("n", [4, 6, 9, 15, 19])
 def test_bounds_of_functions(n: int) -> None:
     limbs, degree = orders(n)
     for largest in HUGE:
@@ -123,6 +124,64 @@ def test_bounds_of_norms(n: int) -> None:
             for shift in (False, True):
                 inexact = Fraction(3, 4) * ((not gain) + (not shift))
                 assert agrees(bounds.norm_gain(n, root**2, gain, shift), root * (product(n, n, n) + inexact))
+
+
+@pytest.mark.parametrize("n", [4, 8, 19])
+def test_bounds_of_rms_norms_and_rotations(n: int) -> None:
+    """Lemmas 21 and 23: pairs of n and n + 1 limbs are dropped beyond i + j = n, once or twice."""
+    for root in (1, 7, 90):
+        for size in HUGE:
+            formula = Fraction(51, 100) * power(-21) * Fraction(size) + root * product(n + 1, n, n)
+            assert agrees(bounds.rms_scale(n, root**2, size), formula)
+            formula = root * (2 * product(n + 1, n, n) - CARRY) + Fraction(71, 100) * power(-21) * Fraction(size)
+            assert agrees(bounds.rotation(n, root**2, size), formula)
+
+
+def test_constants_of_rotations() -> None:
+    """Lemma 23: a cosine and a sine are off by 1/2 + 2^−10 each; in floats by 2u, with a product and a sum."""
+    assert Fraction(bounds.TURN) ** 2 >= 2 * (Fraction(1, 2) + power(-10)) ** 2
+    assert Fraction(bounds.FLOAT_TURN) ** 2 >= 2 * (Fraction(401, 100) * U + power(-119)) ** 2
+    assert (bounds.TURN, bounds.FLOAT_TURN) == (0.71, 6 * 2.0**-53)
+    assert (bounds.READ, bounds.ACROSS, bounds.POWERS) == (12 * 2.0**-53, 4, 8)
+
+
+def test_bounds_of_silu() -> None:
+    """Lemma 27, with each term in turn the largest."""
+    for n in (4, 19):
+        for one, other in ((0.0, 0.0), (2.0**90, 0.0), (0.0, 2.0**90)):
+            formula = Fraction(1001, 1000) * (Fraction(one) + Fraction(other) + product(n, n, n))
+            assert agrees(bounds.logistic(one, other, n), formula)
+            assert agrees(bounds.silu(one, 3.0, n), 3 * Fraction(one) + product(n, n, n))
+    assert (bounds.FLOAT_SILU, bounds.FLOAT_SILU_LEAST, bounds.SLOPE) == (10 * 2.0**-53, 2.0**-114, 2.0**-40)
+
+
+def test_bounds_of_soft_caps() -> None:
+    """Lemma 30, with each term in turn the largest."""
+    large = 2.0**20
+    cases = [(0.0, 0.0, 0.0, 0.0), (large, 0.0, 0.0, 0.0), (0.0, 9.0, large, 0.0), (0.0, 0.0, 0.0, large)]
+    for n in (4, 19):
+        unit = power(-21 * (n - 1))
+        for share, size, inverse, error in cases:
+            argument = product(n, n + 1, n) + Fraction(inverse) * Fraction(size) / unit
+            formula = 50 * (argument / 2 + 2 * Fraction(share)) + product(n, n + 1, n) + Fraction(101, 100) * Fraction(error) / unit
+            assert agrees(bounds.soft_cap(50.0, share, size, inverse, error, n), formula)
+    assert (bounds.FLOAT_CAP, bounds.BENT) == (20 * 2.0**-53, 3)
+
+
+@pytest.mark.parametrize("kind", ["gelu", "gelu_tanh", "silu"])
+def test_second_derivatives_and_slopes_far_out(kind: str) -> None:
+    """Lemma 28: balls that cover [−12, 12]; and slopes from 4 on, which are within 2^−9 of 1, and from −4 of 0."""
+    with precision(64):
+        largest = max(float(largest_second_derivative(kind, i / 256, (i + 1) / 256).abs_upper()) for i in range(-3072, 3072))
+        assert largest - 0.02 < bounds.CURVES[kind] <= largest + 0.01
+        assert kind == "silu" or largest <= bounds.CURVES[kind]  # that of SiLU is 1/2 at 0, and at most that: proved by hand
+    with precision(200):
+        step = arb(2) ** -40
+        far = [(function(kind, arb(x) + step) - function(kind, arb(x))) / step for x in (4, 4.5, 6, 9, 20)]
+        back = [(function(kind, arb(-x) + step) - function(kind, arb(-x))) / step for x in (4, 4.5, 6, 9, 20)]
+    if kind != "silu":
+        assert max(float(abs(s - 1).upper()) for s in far) < bounds.SETTLED
+        assert max(float(abs(s).upper()) for s in back) < bounds.SETTLED
 
 
 def test_bounds_of_softmax() -> None:

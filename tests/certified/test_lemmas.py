@@ -6,17 +6,34 @@ A mutation shrinks one constant or drops one bound; the check of its lemma must 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-import bound_checks
+import head_checks
 import numpy as np
 import pytest
 from lemma_checks import CHECKS, ratio, ratios
 from moving_checks import many_positions
 
-from exactformer.certified import attention, ball, bounds, choosing, limbs, normalising, norms, weights
+from exactformer.certified import (
+    attention,
+    ball,
+    bounds,
+    choosing,
+    directions,
+    elementwise,
+    head_norms,
+    limbs,
+    moving,
+    normalising,
+    norms,
+    perceptron,
+    rotating,
+    tables,
+    weights,
+)
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -48,6 +65,10 @@ def times(factor: float, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 GAIN = "matrices after a gain (Lemmas 16 to 18)"
+RMS, SHARED = "RMSNorm (Lemmas 20 to 22)", "shared keys (Lemma 24)"
+NORMED = "heads after an RMSNorm (Lemma 29)"
+GATE = "MLPs with a gate (Lemma 28)"
+THROUGH = "errors through matrices (Lemma 26)"
 MATRIX = weights.Matrix
 FULL = {name: getattr(bounds, name) for name in ("product", "horner", "exponential", "float_horner", "gamma")}
 MUTATIONS: list[tuple[str, Any, str, Any]] = [
@@ -72,17 +93,53 @@ MUTATIONS: list[tuple[str, Any, str, Any]] = [
     ("LayerNorm (Lemmas 10 to 12)", bounds, "gamma", nothing),
     ("LayerNorm (Lemmas 10 to 12)", normalising, "reach", lambda radius, *rest: 0 * radius),
     ("LayerNorm (Lemmas 10 to 12)", normalising, "reach", lambda r, c, d, e: r / np.sqrt(c**2 / d + float(e))),
-    ("attention (Lemmas 13 to 15)", attention, "by_value", lambda upper, rv: np.zeros(upper.shape[1])),
-    ("attention (Lemmas 13 to 15)", attention, "by_key", lambda upper, *rest: np.zeros(upper.shape[1])),
-    ("attention (Lemmas 13 to 15)", attention, "by_query", lambda covariance, rq: 0 * rq),
+    ("attention (Lemmas 13 to 15)", moving, "by_value", lambda upper, *rest: np.zeros(upper.shape[1])),
+    ("attention (Lemmas 13 to 15)", moving, "by_key", lambda upper, *rest: np.zeros(upper.shape[1])),
+    ("attention (Lemmas 13 to 15)", moving, "by_query", lambda covariance, rq: 0 * rq.whole),
     ("attention (Lemmas 13 to 15)", bounds, "grown", lambda y: 0 * y),
     ("attention (Lemmas 13 to 15)", bounds, "product", nothing),
     ("attention (Lemmas 13 to 15)", bounds, "gamma", nothing),
+    (RMS, bounds, "rms_scale", nothing),
+    (RMS, bounds, "norm_gain", nothing),
+    (RMS, bounds, "gamma", nothing),
+    (RMS, normalising, "reach", lambda radius, *rest: 0 * radius),
+    (RMS, normalising, "reach", lambda r, c, d, e: r / np.sqrt(c**2 / d + float(e))),
+    (RMS, weights, "one_more", lambda w: w),
+    ("rotations (Lemma 23)", bounds, "FLOAT_TURN", 0.5 * bounds.UNIT),
+    ("rotations of extreme limbs (Lemma 23)", bounds, "rotation", lambda n, entries, size: entries**0.5 * bounds.CARRY + 0 * size),
+    ("cosines and sines (Lemma 23)", rotating, "nearest_integer", lambda ball, bits: tables.nearest_integer(ball, bits - 1) * 2),
+    (SHARED, moving, "_shared_out", lambda weights, moves, groups: weights.max(axis=0)),  # as Lemma 15 has it: false here
+    (SHARED, moving.Moves, "shares", property(lambda self, full=moving.Moves.shares.fget: 0.9 * full(self))),
+    (SHARED, moving, "by_value", lambda upper, *rest: np.zeros(upper.shape[1])),
+    (SHARED, moving, "by_key", lambda upper, *rest: np.zeros(upper.shape[1])),
+    (SHARED, moving, "by_query", lambda covariance, rq: 0 * rq.whole),
+    ("knapsacks (Lemma 25)", head_checks, "knapsack", lambda weights, caps, budget: weights.max() * min(budget, caps.max())),
+    (THROUGH, moving, "by_key_read", lambda upper, *rest: np.zeros(upper.shape[1])),
+    (THROUGH, directions.Paths, "keys", times(0.5, directions.Paths.keys)),
+    (THROUGH, directions.Paths, "queries", times(0.2, directions.Paths.queries)),
+    ("forms of what is read (Lemma 26)", directions.Paths, "keys", times(0.99, directions.Paths.keys)),
+    ("forms of what is read (Lemma 26)", head_checks, "spectral_by_powers", times(0.99, directions.spectral_by_powers)),
+    ("logistic function (Lemma 27)", bounds, "logistic", times(0.1, bounds.logistic)),
+    ("activations (Lemma 8)", bounds, "silu", lambda inverse, size, n: bounds.product(n, n, n)),
+    ("SiLU of large numbers (Lemma 27)", bounds, "FLOAT_SILU_LEAST", 0.0),
+    ("functions of floats (Lemma 9)", bounds, "FLOAT_SILU", bounds.UNIT),
+    ("slopes near a point (Lemma 28)", bounds, "CURVES", dict.fromkeys(bounds.CURVES, 0.1)),
+    (GATE, perceptron, "steepness", times(0.9, elementwise.steepness)),
+    (GATE, perceptron, "weighed", times(0.9, perceptron.weighed)),
+    (GATE, perceptron, "_activated", lambda mid, n, kind, full=perceptron._activated: (full(mid, n, kind)[0], np.zeros(1))),
+    ("MLPs that weigh their units (Lemma 28)", perceptron, "weighed", times(0.99, perceptron.weighed)),
+    (NORMED, bounds, "BENT", 0.3),
+    (NORMED, head_norms, "rms_parts", lambda x, *rest: (*normalising.rms_parts(x, *rest)[:1], *np.zeros((3, len(x))))),
+    (NORMED, directions.Normed, "back", times(0.5, directions.Normed.back)),
+    ("soft caps (Lemma 30)", bounds, "soft_cap", times(0.05, bounds.soft_cap)),
+    ("soft caps (Lemma 30)", bounds, "FLOAT_CAP", bounds.UNIT),
+    ("attention with a soft cap (Lemma 30)", moving, "by_cap", lambda upper, *rest: np.zeros(upper.shape[:2])),
     ("spectral norms (Lemma 16)", norms, "_gram_bounds", lambda a, norm: [0.98 * np.linalg.norm(a, 2) ** 2]),
     ("products of balls (Lemmas 3, 4, 18 and 19)", bounds, "gamma", nothing),
     ("products of balls (Lemmas 3, 4, 18 and 19)", bounds, "slices", nothing),
     ("products of balls (Lemmas 3, 4, 18 and 19)", weights.Matrix, "column_sizes", lambda self, gain: np.zeros(self.outputs)),
-    ("slopes (Lemma 17)", bounds, "SLOPES", {"gelu": (-0.128, 1.128), "gelu_tanh": (-0.128, 1.128)}),
+    ("slopes (Lemma 17)", bounds, "SLOPES", dict.fromkeys(("gelu", "gelu_tanh", "silu"), (-0.128, 1.128))),
+    ("slopes (Lemma 17)", bounds, "SLOPES", bounds.SLOPES | {"silu": (-0.0995, 1.0995)}),
     ("growth (Lemma 0)", bounds, "grown", lambda y: y * (1 - 2.0**-50)),
     ("roundings and underflow (Lemma 0)", bounds, "UP", 1.0),
     ("roundings and underflow (Lemma 0)", bounds, "UP", 1 + 2.0**-39),
@@ -92,7 +149,8 @@ MUTATIONS: list[tuple[str, Any, str, Any]] = [
     ("softmax of logits (Lemma 14)", bounds, "FLOAT_EXP_LEAST", 0.0),
     ("saturated attention (Lemma 15)", bounds, "COVARIANCE", 0),
     ("saturated attention (Lemma 15)", bounds, "APART", 0),
-    ("kept keys (Lemma 5)", bound_checks, "_kept", lambda x, n: ball.resize(x, n)),
+    ("kept keys (Lemma 5)", moving.Moves, "wider", lambda self, added: replace(self, heads=added, rest=added, whole=added[0])),
+    ("kept keys (Lemma 5)", moving.Moves, "wider", lambda self, added: replace(self, heads=added, whole=ball.row_norms(added.T))),
     (GAIN, MATRIX, "frobenius", property(lambda self, full=MATRIX.__dict__["frobenius"].func: 0.99 * full(self))),
     (GAIN, MATRIX, "norm", times(0.99, MATRIX.norm)),
     (GAIN, MATRIX, "norm_through", times(0.99, MATRIX.norm_through)),

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from moving_checks import alike
 from small_models import gpt2_shaped
 
 from exactformer.certificates import prove_token
-from exactformer.certified import CertifiedArithmetic, OutOfRangeError, attention, bounds, limbs, norms, weights
+from exactformer.certified import CertifiedArithmetic, OutOfRangeError, attention, bounds, limbs, moving, norms, weights
 from exactformer.certified.ball import row_norms
 from exactformer.certified.normalising import layer_norm
 from exactformer.model import InputError, Model
@@ -44,18 +45,18 @@ def test_no_sum_is_longer_than_lemma_0_allows() -> None:
 
 def test_more_positions_than_lemma_0_allows_are_refused_before_their_bounds_are_computed() -> None:
     """Bounds of attention sum over the positions, twice on the longest way."""
-    width, most = 1, (bounds.ROUNDINGS - bounds.ASIDE - 2) // 2
-    attention.check_length(most, width)
+    width, most = 1, (bounds.ROUNDINGS - bounds.ASIDE - 3) // 2
+    moving.check_length(most, width)
     for length in (most + 1, 1 << 17):
         k = np.zeros((1, length, width))
         seen = np.zeros((1, length), dtype=bool)
         mixed = attention.Mixed(None, np.zeros(1), np.zeros((1, 1, length)), (0.0, 0.0), None, 0.0, None, 0.0)
-        radii = (np.zeros(1), np.zeros(length), np.zeros(length))
+        radii = alike((np.zeros(1), np.zeros(length), np.zeros(length)), (k, k, k))
         with pytest.raises(OutOfRangeError, match="too many for their rounding"):
-            attention.reach(mixed, seen, 1.0, np.zeros((1, 1, width)), k, k, radii)
+            moving.reach(mixed, seen, 1.0, np.zeros((1, 1, width)), k, k, radii)
     short = attention.Mixed(None, np.zeros(1), np.ones((1, 1, 1)), (0.0, 0.0), None, 0.0, None, 0.0)
     one = np.ones((1, 1, 1))
-    moved, _ = attention.reach(short, np.ones((1, 1), dtype=bool), 1.0, one, one, one, (np.zeros(1),) * 3)
+    moved, _ = moving.reach(short, np.ones((1, 1), dtype=bool), 1.0, one, one, one, alike((np.zeros(1),) * 3, (one,) * 3))
     assert moved[0] < 1e-10
 
 

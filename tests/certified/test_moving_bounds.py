@@ -14,14 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 from limb_checks import fractions
-from moving_checks import numbers
+from moving_checks import alike, numbers
 from small_models import gpt2_shaped
 
-from exactformer.certified import attention, bounds, limbs, normalising
+from exactformer.certified import attention, bounds, limbs, moving, normalising, perceptron
 from exactformer.certified.arithmetic import CertifiedArithmetic, _with_bias
 from exactformer.certified.ball import Ball, Gained, row_norms
-from exactformer.certified.elementwise import activate, activate_float
-from exactformer.certified.weights import Vector
+from exactformer.certified.directions import Paths, grams, spectral_by_powers
+from exactformer.certified.elementwise import activate, activate_float, steepness
+from exactformer.certified.head_norms import head_norm
+from exactformer.certified.moving import Moves
+from exactformer.certified.products import product
+from exactformer.certified.weights import Store, Vector
 
 U = 2.0**-53
 
@@ -104,7 +108,7 @@ def test_how_far_attention_moves(seed: int) -> None:
         mixed = attention.attend_float(q, k, v, seen, 0.75)
     if seed % 4 == 0:  # as if scores were hardly known
         mixed = replace(mixed, pattern_error=(0.3, 0.01))
-    moved, _ = attention.reach(mixed, seen, 0.75, q, k, v, radii)
+    moved, _ = moving.reach(mixed, seen, 0.75, q, k, v, alike(radii, (q, k, v)))
     assert agrees(moved, np.maximum(lemma_15(mixed, seen, 0.75, q, k, v, radii), bounds.FLOOR))
 
 
@@ -177,6 +181,101 @@ def test_layer_norm_in_floats(kind: str, radius: float) -> None:
     assert agrees(out.radius, 3 * inner + outer)
 
 
+@pytest.mark.parametrize("n", [0, 5])
+@pytest.mark.parametrize("radius", [0.0, 1e-3])
+def test_rms_norm(n: int, radius: float) -> None:
+    """Lemmas 20 to 22, each in its own part of the bound."""
+    dim, epsilon = 6, Fraction(1, 100)
+    x, gain = np.array([[9.0, -3.0, 0.5, 0.25, 7.0, 1.0]]), Vector(numbers(fractions(np.linspace(1, 3, dim)) / 3), "w")
+    out = normalising.rms_norm(Ball(limbs.split(x, n)[0] if n else x, n, np.full(1, radius)), gain, epsilon)
+    moved = radius / math.sqrt((size(x) - radius) ** 2 / dim + float(epsilon))
+    if n:
+        inner = moved + bounds.rms_scale(n, dim, size(x)) * limbs.ulp(n)
+        outer = math.sqrt(dim) * (bounds.product(n, n, n) + 0.75) * limbs.ulp(n)
+    else:
+        inner = moved + gamma(dim / 2 + 8) * 1.01 * math.sqrt(dim)
+        outer = 3 * U * size(x / math.sqrt(size(x) ** 2 / dim + float(epsilon)) * gain.floats)
+    assert out.gained is not None
+    assert agrees(out.gained.inner, inner)
+    assert agrees(out.gained.outer, outer)
+    assert agrees(out.radius, inner + outer)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_is_read_of_queries_and_keys(turned: bool) -> None:
+    """Lemma 26: the rounding of each form, with inputs next to which it is not small; in turn, all else is 0."""
+    random, heads, dim, width, others = np.random.default_rng(3), 2, 9, 4, 3
+    a = random.standard_normal((heads, dim, width))
+    held = grams(a, np.array([5.0, 7.0]))
+    for h in range(heads):
+        squares = size(a[h]) ** 2
+        assert agrees(held.slack[h], gamma(dim + 2 * width + 24) * squares)
+        rest = size(held.grams[h] - held.factors[h] @ held.factors[h].T)
+        assert agrees(held.off[h], rest + gamma(width + 4) * size(held.factors[h]) ** 2 + gamma(dim + 24) * squares)
+    angles = np.array([[0.0, 0.5], [1.0, 2.0], [3.0, 0.1]])
+    turns = (np.cos(angles), np.sin(angles)) if turned else None
+    paths = Paths(held, held, turns, turns, "halves")
+    q = random.standard_normal((heads, others, width))
+    found = np.broadcast_to(paths.keys(q), (heads, others, others))
+    small = np.broadcast_to(paths.keys(q * 1e-200), (heads, others, others))
+    for h, t, s in itertools.product(range(heads), range(others), range(others)):
+        turn = np.eye(width)
+        if turned:
+            c, n = np.diag(np.cos(angles[s])), np.diag(np.sin(angles[s]))
+            turn = np.block([[c, -n], [n, c]])
+        back = turn.T @ q[h, t]
+        read = math.sqrt(back @ held.grams[h] @ back + held.slack[h] * size(q[h, t]) ** 2) + 12 * U * held.sizes[h] * size(q[h, t])
+        assert agrees(found[h, t, s], read)
+        assert small[h, t, s] >= read * 1e-200
+    p, zero = random.dirichlet(np.ones(others), (heads, others)), np.zeros((heads, others))
+    b = random.standard_normal((heads, others, width))
+    for along, more, rounding in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)):
+        got = paths.queries(p, 0 * b, b, zero + along, zero + more, np.full((heads, 1), rounding))
+        sizes = [size(held.factors[h]) for h in range(heads)]
+        want = [math.sqrt(held.off[h]) * along + held.sizes[h] * more + rounding * sizes[h] for h in range(heads)]
+        assert agrees(got, np.repeat(np.array(want)[:, None], others, axis=1))
+
+
+@pytest.mark.parametrize("n", [0, 5])
+@pytest.mark.parametrize("radius", [0.0, 1e-6, 0.1])
+def test_norms_of_heads(n: int, radius: float) -> None:
+    """Lemma 29: radii of single heads, over all heads, and what is left beside the directions."""
+    random, epsilon = np.random.default_rng(7), Fraction(1, 10)
+    x, gain = random.standard_normal((3, 2, 4)), Vector(np.array([1.0, -2.0, 0.5, 0.25]), "w")
+    moves = Moves(np.full(2, 1.5 * radius), np.full((3, 2), radius), np.full(2, 7.0), np.full((3, 2), radius / 3))
+    mid, after = head_norm(limbs.split(x, n)[0] if n else x, n, moves, gain, epsilon)
+    assert mid.shape == ((n, 3, 2, 4) if n else (3, 2, 4))
+    for h, t in itertools.product(range(3), range(2)):
+        one = Ball(limbs.split(x[h, t : t + 1], n)[0] if n else x[h, t : t + 1], n, np.full(1, radius))
+        _, moved, rounding, outer = normalising.rms_parts(one, gain, epsilon)
+        noise, steep = 2 * rounding + outer, moved / radius if radius else 0
+        assert agrees(after.heads[h, t], 2 * moved + noise)
+        assert agrees(after.rest[h, t], 2 * (steep * radius / 3 + 3 * moved**2 / 2) + noise)
+    each = np.sqrt((after.heads**2).sum(axis=0))
+    parts = [normalising.rms_parts(Ball(limbs.split(row, n)[0] if n else row, n, np.full(2, radius)), gain, epsilon) for row in x]
+    noise = np.sqrt(sum((2 * rounding + outer) ** 2 for _, _, rounding, outer in parts))
+    assert agrees(after.whole, np.minimum(each, 2 * np.max([moved for _, moved, _, _ in parts], axis=0) * 1.5 + noise))
+    assert after.normed is not None
+    ones = np.ones((3, 2, 4))
+    held = grams(random.standard_normal((3, 9, 4)), np.array([5.0, 7.0, 6.0]))
+    for q in (ones, 1e-3 * ones):
+        found = Paths(held, held).keys(q, after.normed)
+        for h, t, s in itertools.product(range(3), range(2), range(2)):
+            unit, inverse = after.normed.unit[h, s], after.normed.inverse[h, s]
+            back = (q[h, t] * gain.floats - unit * (unit @ (q[h, t] * gain.floats)) / 4) * inverse
+            length = 2 * inverse * size(q[h, t])
+            form = math.sqrt(back @ held.grams[h] @ back + held.slack[h] * length**2)
+            assert agrees(found[h, t, s], form + (12 * U + gamma(3 * 4 + 64)) * held.sizes[h] * length)
+
+
+def test_spectral_norms_by_powers() -> None:
+    """Lemma 26: the identity, whose powers are known."""
+    for width in (1, 4, 50):
+        fourth = math.sqrt(width) / width**2
+        want = math.sqrt(width) * min(1.0, (fourth + 8 * gamma(width + 8)) ** 0.25)
+        assert agrees(spectral_by_powers(np.eye(width)[None]), [want])
+
+
 @pytest.mark.parametrize("rational", [False, True])
 @pytest.mark.parametrize("rows", [3, 100, 200])
 def test_products_of_midpoints(rows: int, rational: bool) -> None:
@@ -237,6 +336,7 @@ def test_what_the_radii_of_a_block_are_made_of(n: int, inner: float, outer: floa
     out = told["out"]
     matrix = ops.store.projections(block.attn.W_Q, block.attn.W_K, block.attn.W_V)
     rounding = ops._product(x, matrix, None)[1]
+    moves = dict(zip("qkv", (each for _, each in ops._queries_keys_values(x, block.attn)), strict=True))
     for piece, letter in enumerate("qkv"):
         bias = ops.store.vector(getattr(block.attn, f"b_{letter.upper()}"))
         if n:
@@ -244,8 +344,12 @@ def test_what_the_radii_of_a_block_are_made_of(n: int, inner: float, outer: floa
         else:
             ends = np.abs(told[letter].mid) + 2 * np.abs(bias.floats)[:, None]
             added = U * np.sqrt((ends**2).sum(axis=(0, 2)))
-        came = matrix.norm(piece, gain) * inner + matrix.frobenius * outer
-        assert agrees(told[letter].radius[0], came + rounding + added)
+        rest = matrix.frobenius * outer + rounding + added
+        assert agrees(moves[letter].whole, matrix.norm(piece, gain) * inner + rest)
+        assert agrees(moves[letter].heads, matrix.head_norms(piece, 4, gain)[:, None] * inner + rest)
+        assert agrees(moves[letter].rest, np.broadcast_to(rest, (4, 3)))
+        assert agrees(moves[letter].inner, inner)
+        assert np.array_equal(told[letter].radius, moves[letter].heads)
     last = ops.store.output(block.attn.W_O)
     merged = ops._product(Ball(np.moveaxis(told["z"].mid, -3, -2).reshape(*([n] * (n > 0)), 3, 16), n, np.zeros(3)), last,
                           ops.store.vector(block.attn.b_O))[1]  # fmt: skip
@@ -256,7 +360,8 @@ def test_what_the_radii_of_a_block_are_made_of(n: int, inner: float, outer: floa
         mixed = attention.attend_limbs(*parts, seen, limbs.split(np.array([0.5]), n + 1)[0][:, 0], 0.0)
     else:
         mixed = attention.attend_float(*parts, seen, 0.5)
-    moved, _ = attention.reach(mixed, seen, 0.5, *(told[c].midpoint() for c in "qkv"), tuple(told[c].radius[0] for c in "qkv"))
+    paths = Paths(*(matrix.grams(piece, 4, gain) for piece in (1, 0)))
+    moved, _ = moving.reach(mixed, seen, 0.5, *(told[c].midpoint() for c in "qkv"), tuple(moves.values()), paths)
     assert agrees(told["z"].radius[0], moved + mixed.rounding)
 
     told = steps(ops.mlp(x, block.mlp, model.config, "blocks.0.mlp"))
@@ -272,4 +377,61 @@ def test_what_the_radii_of_a_block_are_made_of(n: int, inner: float, outer: floa
     assert agrees(told["post"].radius, 1.13 * told["pre"].radius + post)
     both = first.norm(0, gain) * second.norm()
     through = min(1.13 * both, 0.5 * first.norm_through(second, gain) + 0.63 * both)
-    assert agrees(out.radius, through * inner + second.norm() * (1.13 * (first.frobenius * outer + pre) + post) + last_rounding)
+    beside = first.frobenius * outer + pre
+    reads, writes = first.column_sizes(gain), second.row_sizes
+    steep = steepness(told["pre"].midpoint(), np.outer(np.full(3, inner), reads) + beside[:, None], "gelu")
+    weighed = np.array([lemma_28(d, reads, first.norm(0, gain), writes, second.norm()) for d in steep])
+    through = np.minimum(through, weighed)
+    assert agrees(out.radius, through * inner + second.norm() * (1.13 * beside + post) + last_rounding)
+
+
+def lemma_28(d: Any, reads: Any, read: float, writes: Any, write: float) -> float:
+    """The least of four bounds of ‖A D W‖, with the best filling of each knapsack."""
+
+    def filled(weights: Any, caps: Any, budget: float) -> float:
+        total = 0.0
+        for w, c in sorted(zip(weights, caps, strict=True), reverse=True):
+            taken = min(budget, c)
+            total, budget = total + w * taken, budget - taken
+        return total
+
+    return min(
+        write * math.sqrt(filled(d**2, reads**2, read**2)), read * math.sqrt(filled(d**2, writes**2, write**2)),
+        math.sqrt(filled(d, reads**2, read**2) * filled(d, writes**2, write**2)), float(sum(d * reads * writes)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("inner", [0.0, 1e-9])
+@pytest.mark.parametrize("outer", [0.0, 1e-9])
+@pytest.mark.parametrize(("n", "kind"), [(0, "silu"), (4, "silu"), (4, "gelu"), (0, "identity")])
+def test_what_the_radii_of_a_gated_mlp_are_made_of(n: int, kind: Any, inner: float, outer: float) -> None:
+    """Lemma 28, line by line; with errors of 0, rounding alone is left."""
+    random, dim, units, store = np.random.default_rng(n), 5, 7, Store()
+    gate, up, last = (random.standard_normal(shape).astype(np.float32) for shape in ((dim, units), (dim, units), (units, dim)))
+    both, second, gain = store.beside(gate, up), store.matrix(last), store.vector(np.linspace(1, 2, dim))
+    near = random.standard_normal((2, dim))
+    gained = Gained(gain, np.full(2, inner), np.full(2, outer))
+    x = Ball(limbs.split(near, n)[0] if n else near, n, np.full(2, 1.0), gained)
+    a, b, post, out = perceptron.gated(x, both, second, None, None, kind)
+    beside = both.frobenius * outer + product(x, both, None)[1]
+    assert agrees(a.radius, both.norm(0, gain) * inner + beside)
+    assert agrees(b.radius, both.norm(1, gain) * inner + beside)
+    value, entries = activate(a.mid, kind) if n else activate_float(a.mid, kind)
+    entries = entries * limbs.ulp(n) if n else entries
+    rounding = entries * np.abs(b.midpoint()) + (bounds.product(n, n, n) * limbs.ulp(n) if n else U * np.abs(post.mid))
+    columns = both.column_sizes(gain)
+    moved = inner * columns[None, :units] + beside[:, None]
+    steep = steepness(a.midpoint(), moved, kind)
+    first = steep * np.abs(b.midpoint())
+    other = np.abs(limbs.to_float(value) if n else value) + entries + steep * moved
+    most = np.sqrt(first**2 + other**2).max(axis=-1)
+    inside = most * beside + np.array([size(row) for row in rounding])
+    assert agrees(post.radius, both.norm(None, gain) * most * inner + inside)
+    sides = (first, columns[:units], both.norm(0, gain)), (other, columns[units:], both.norm(1, gain))
+    whole = np.sqrt(columns[:units] ** 2 + columns[units:] ** 2)
+    through = [
+        min(lemma_28(np.sqrt(first[t] ** 2 + other[t] ** 2), whole, both.norm(None, gain), second.row_sizes, second.norm()),
+            sum(lemma_28(d[t], reads, read, second.row_sizes, second.norm()) for d, reads, read in sides))
+        for t in range(2)
+    ]  # fmt: skip
+    assert agrees(out.radius, np.array(through) * inner + second.norm() * inside + product(post, second, None)[1])

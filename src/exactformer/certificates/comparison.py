@@ -23,7 +23,7 @@ FLOATS = ("float32", "float64")
 _STRETCH = 1.01  # an error is known well where the upper bound is at most this times the lower one
 _NOTHING = 2.0**-20  # or where it is proved to be below this part of a unit of the last place
 _SPARE = 4  # limbs beyond what proves a token
-_MOST = 15
+_MOST = 19
 _DOWN = 1 - 2.0**-36
 
 

@@ -13,7 +13,8 @@ _SLICED_HEAD = 24  # for each of it where it is cut as well, as comparisons do
 _BESIDE = 80  # for each number of a comparison: floats of both kinds, and bounds of their errors
 _WORK = 16 << 20  # whatever the model
 _ARRAYS = 4  # arrays of limbs that are held at once, as large as the widest of a block
-_PATTERNS = 12  # arrays of floats as large as an attention pattern
+_PATTERNS = 20  # arrays of floats as large as an attention pattern
+_READ = 48 << 20  # at most, for errors in the directions in which they are read, a few positions at a time
 _SCORES = 512 << 20  # at most, for scores in limbs, which are made a few heads at a time
 
 
@@ -28,7 +29,7 @@ def needed(model: Model, length: int, limbs: int, following: int = 0, compared: 
     width = max(config.dim, config.mlp, 3 * config.heads * config.head_dim)
     stream = (length * _ARRAYS * width + 2 * (length + following) * config.dim * config.blocks) * limbs * 8
     pattern = config.heads * length * (length + following) * 8
-    stream += _PATTERNS * pattern + min(_ARRAYS * limbs * pattern, _SCORES)
+    stream += _PATTERNS * pattern + min(_ARRAYS * limbs * pattern, _SCORES) + min(6 * config.head_dim * pattern, _READ)
     by_block = 14 * config.dim + 2 * config.mlp + 4 * config.heads * length  # entries of all steps, for each token
     steps = length * (config.blocks * by_block + len(config.vocabulary)) * (8 * limbs + _BESIDE) if compared else 0
     return _SLICED * blocks + (_SLICED_HEAD if compared else _HEAD) * head + stream + steps + _WORK

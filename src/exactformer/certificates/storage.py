@@ -27,7 +27,7 @@ from exactformer.checkpoints.errors import CheckpointError
 from exactformer.files import cache_folder, write_whole
 from exactformer.model import Model
 
-FORMAT = "exactformer preparation 3"
+FORMAT = "exactformer preparation 4"
 _LARGEST = 1 << 20  # bytes
 _ABANDONED = 3600.0  # seconds after which a temporary file has no writer any more
 

@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from exactformer.certified import attention, bounds
+from exactformer.certified import attention, bounds, moving, perceptron
 from exactformer.certified.ball import FLOAT, Ball, Gained, outwards, resize, row_norms
+from exactformer.certified.capping import Cap
 from exactformer.certified.choosing import choose_row
-from exactformer.certified.elementwise import activate, activate_float
-from exactformer.certified.limbs import carry, from_integers, ulp
-from exactformer.certified.normalising import layer_norm
-from exactformer.certified.tracing import attention_steps, norm_steps
-from exactformer.certified.weights import RATIONAL_BITS, Matrix, Store, Vector, integers, near
+from exactformer.certified.directions import Paths
+from exactformer.certified.head_norms import head_norm
+from exactformer.certified.limbs import carry, multiply, ulp
+from exactformer.certified.moving import Moves
+from exactformer.certified.normalising import layer_norm, rms_norm
+from exactformer.certified.products import gained_of, product, reach
+from exactformer.certified.tracing import attention_steps, norm_steps, rms_steps
+from exactformer.certified.turning import Rows, Turning
+from exactformer.certified.weights import Store, Vector, constant_limbs, near
 from exactformer.model import AttentionWeights, Choice, Config, MlpWeights, NormWeights, machine
 from exactformer.model.arithmetics.roles import FusedLayers
 from exactformer.model.cache import Cache
 from exactformer.model.errors import InputError
-from exactformer.model.fields import ConfigError
+from exactformer.model.rotary import Rotary
 from exactformer.numbers import Number
 
 DEFAULT_LIMBS = 8
-BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more would round more
-FEWEST, MOST = 4, 15  # limbs
+_MOST_READ = 1 << 36  # products that it may take to follow errors in the directions in which they are read
+FEWEST, MOST = 4, 19  # limbs: the ulp of 19 is 2^−378, above the floor of radii
 LimbSchedule = tuple[int, ...]  # the limbs of every half of a block, attention then MLP, and of what follows the blocks; 0: float64
 
 
+_USUAL = "certified arithmetic turns queries and keys, and shares them one after the other: mistakes go with other arithmetics"
 _SOFT = "certified arithmetic has soft attention with the mask before it, and no other"
 
 
@@ -44,12 +51,6 @@ def checked(schedule: Sequence[int], length: int | None = None) -> LimbSchedule:
     return tuple(schedule)
 
 
-_PLAIN: dict[str, tuple[Any, ...]] = {
-    "norm_kind": ("layer",), "norm_unit": (False,), "positions": ("none", "table", "sinusoidal"), "qk_norm": (False,),
-    "score_cap": (None,), "mlp_kind": ("plain",), "activation": (None, "relu", "identity", "gelu", "gelu_tanh"),
-}  # fmt: skip
-
-
 class CertifiedArithmetic(FusedLayers):
     """Limbs by `schedule`: the last entry holds for all that comes after it.
 
@@ -59,7 +60,7 @@ class CertifiedArithmetic(FusedLayers):
 
     name = "certified"
     proves = True
-    without = {"hard": _SOFT, "late_mask": _SOFT}  # noqa: RUF012
+    without = {"hard": _SOFT, "late_mask": _SOFT, "late_rotary": _USUAL, "mixed_sharing": _USUAL}  # noqa: RUF012
 
     def __init__(
         self, store: Store | None = None, schedule: LimbSchedule = (DEFAULT_LIMBS,), last_only: bool = False, traced: bool = False
@@ -77,23 +78,26 @@ class CertifiedArithmetic(FusedLayers):
     def begin(self) -> None:
         machine.check(blas=True)
 
-    def check(self, config: Config) -> None:
-        super().check(config)
-        for field, plain in _PLAIN.items():
-            if getattr(config, field) not in plain:
-                raise ConfigError(field, f"{getattr(config, field)} is not yet proved by certified arithmetic: use arb or exact")
-        if config.kv_heads:
-            raise ConfigError("kv_heads", "shared keys are not yet proved by certified arithmetic: use arb or exact")
-
     # -- weights and the stream
     def constant(self, number: Number) -> Number:
         return number
 
+    @bounds.MAY_BE_INFINITE
     def scale(self, x: Ball, factor: Number) -> Ball:
-        raise ConfigError("embedding_scale", "is not yet proved by certified arithmetic: use arb or exact")
+        """All entries times one number."""
+        number = near(factor, "a factor") if factor != 0 else 0.0
+        if x.n == FLOAT:
+            mid = x.mid * number
+            return Ball(mid, x.n, outwards(abs(number) * x.radius + 3 * bounds.UNIT * row_norms(mid)))
+        limbs, error = constant_limbs(factor, x.n + 1)
+        mid = multiply(x.mid, limbs[:, None, None], x.n)
+        rounding = (
+            math.sqrt(x.shape[-1]) * bounds.product(x.n, x.n + 1, x.n) * ulp(x.n) + error * row_norms(x.midpoint()) * bounds.UP
+        )
+        return Ball(mid, x.n, outwards(abs(number) * x.radius + rounding))
 
     def cap(self, x: Ball, limit: Number) -> Ball:
-        raise ConfigError("logit_cap", "is not yet proved by certified arithmetic: use arb or exact")
+        return Cap(limit).ball(x)
 
     def load(self, weights: Any) -> Any:
         return weights
@@ -125,38 +129,8 @@ class CertifiedArithmetic(FusedLayers):
             radius = radius + gained.inner[:, None] * matrix.column_sizes(gained.gain)
         return Ball(mid, x.n, outwards(radius))
 
-    def _product(self, x: Ball, matrix: Matrix, bias: Vector | None, by_entry: bool = False) -> tuple[Any, Any]:
-        """x W + b of the midpoint, and its rounding: L2 of each row, or of every entry (Lemmas 3 and 4)."""
-        if x.n == FLOAT:
-            mid, terms = _in_blocks(x.mid, matrix.dense)
-            sizes = row_norms(x.mid)
-            if by_entry:
-                rounding = bounds.gamma(terms) * sizes[:, None] * matrix.column_sizes(None)
-            else:
-                rounding = bounds.gamma(terms) * (np.abs(x.mid) @ matrix.row_sizes) * bounds.UP
-            rounding = rounding + (sizes * matrix.dense_slack)[:, *([None] * by_entry)]
-            if bias is not None:
-                mid += bias.floats
-                ends = np.abs(mid) + 2 * np.abs(bias.floats)
-                rounding = rounding + bounds.UNIT * (ends if by_entry else row_norms(ends))
-            return mid, rounding * bounds.UP
-        mid = matrix.sliced.times(x.mid)
-        entry = matrix.sliced.error()
-        if bias is not None:
-            limbs, exact = bias.limbs(x.n)
-            mid += limbs.reshape(x.n, 1, -1)
-            mid = carry(mid, x.n)
-            entry += 0.0 if exact else 0.75
-        rounding = np.full(len(x), entry * ulp(x.n) * (1.0 if by_entry else math.sqrt(matrix.outputs)))
-        if matrix.slack:
-            rounding = rounding + row_norms(x.midpoint()) * bounds.UP * matrix.slack
-        return mid, (rounding * bounds.UP)[:, *([None] * by_entry)]
-
-    def _reach(self, x: Ball, matrix: Matrix, piece: int = 0) -> Any:
-        """How far x W may be from what its midpoint gives: Lemma 16, with γ and W as one matrix where x comes from a LayerNorm."""
-        if x.gained is None:
-            return matrix.norm(piece) * x.radius
-        return matrix.norm(piece, x.gained.gain) * x.gained.inner + matrix.frobenius * x.gained.outer
+    _product = staticmethod(product)
+    _reach = staticmethod(reach)
 
     # -- whole layers
     @bounds.MAY_BE_INFINITE
@@ -165,8 +139,10 @@ class CertifiedArithmetic(FusedLayers):
         if self.last_only and name == "ln_final":
             x = x[-1:]
         x = resize(x, self.limbs_at(name))
-        out = layer_norm(x, self.store.vector(weights.w), self.store.vector(weights.b), config.epsilon.fraction)
-        lines = norm_steps(x, config.epsilon.fraction, name) if self.traced else {}
+        gain, epsilon = self.store.gain(weights.w, config.norm_unit), config.epsilon.fraction
+        rms = config.norm_kind == "rms"
+        out = rms_norm(x, gain, epsilon) if rms else layer_norm(x, gain, self.store.vector(weights.b), epsilon)
+        lines = (rms_steps if rms else norm_steps)(x, epsilon, name) if self.traced else {}
         return lines | {f"{name}.out": out}
 
     @bounds.MAY_BE_INFINITE
@@ -175,68 +151,90 @@ class CertifiedArithmetic(FusedLayers):
     ) -> dict[str, Any]:
         x = _resized_gained(x, self.limbs_at(name))
         n, heads, factor, sight = x.n, config.heads, config.scale_at(block), config.sight_at(block)
-        q, new_k, new_v = self._queries_keys_values(x, weights)
-        k, v = (new_k, new_v) if cache is None else _extended(cache, name, new_k, new_v)
-        attention.check_length(k.shape[1], k.shape[2])
+        start, turns = (0 if cache is None else cache.length), self._turns(config.rotary_at(block))
+        (q, rq), *new = self._queries_keys_values(x, weights)
+        lines = {f"{name}.{letter}": ball for letter, (ball, _) in zip("qkv", ((q, rq), *new), strict=True)}
+        if weights.q_norm is not None and weights.k_norm is not None:
+            q, rq = self._head_norm(q, rq, weights.q_norm.w, config)
+            new[0] = self._head_norm(*new[0], weights.k_norm.w, config)
+            lines |= {f"{name}.q_norm.out": q, f"{name}.k_norm.out": new[0][0]}
+        if turns is not None:
+            (q, rq), new[0] = (turns.turned(*rows, start) for rows in ((q, rq), new[0]))
+            lines |= {f"{name}.rot_q": q, f"{name}.rot_k": new[0][0]}
+        (k, rk), (v, rv) = new if cache is None else _extended(cache, name, *new)
+        moving.check_length(k.shape[1], k.shape[2], heads)
         seen = sight.seen(q.shape[1], k.shape[1])
         number = near(factor, "the factor of the scores") if factor != 0 else 0.0
+        cap = None if config.score_cap is None else Cap(config.score_cap)
         if n == FLOAT:
-            mixed = attention.attend_float(q.mid, k.mid, v.mid, seen, number)
+            mixed = attention.attend_float(q.mid, k.mid, v.mid, seen, number, cap)
         else:
-            limbs, error = _constant_limbs(factor, n + 1)
-            mixed = attention.attend_limbs(q.mid, k.mid, v.mid, seen, limbs, error, self.traced)
-        radii = (q.radius[0], k.radius[0], v.radius[0])
-        moved, score_moved = attention.reach(mixed, seen, number * (1 + 2.0**-40), q.midpoint(), k.midpoint(), v.midpoint(), radii)
+            limbs, error = constant_limbs(factor, n + 1)
+            mixed = attention.attend_limbs(q.mid, k.mid, v.mid, seen, limbs, error, self.traced, cap)
+        moved, score_moved = moving.reach(
+            mixed, seen, number * (1 + 2.0**-40), q.midpoint(), k.midpoint(), v.midpoint(), (rq, rk, rv),
+            self._paths(x, weights, turns, range(start, start + q.shape[1])), None if cap is None else cap.near,
+        )  # fmt: skip
         radius = outwards(moved + mixed.rounding)
-        lines = attention_steps(mixed, n, number, seen, score_moved, sight, name) if self.traced else {}
+        if self.traced:
+            lines |= attention_steps(mixed, n, number, seen, score_moved, sight, name)
         z = Ball(mixed.z, n, np.broadcast_to(radius, (heads, len(radius))))
         beside = Ball(_side_by_side(mixed.z, n), n, radius)
-        matrix, bias = self.store.output(weights.W_O), None if weights.b_O is None else self.store.vector(weights.b_O)
+        matrix, bias = self.store.output(weights.W_O), self.store.some_vector(weights.b_O)
         mid, rounding = self._product(beside, matrix, bias)
-        out = Ball(mid, n, outwards(matrix.norm() * z.radius[0] + rounding))
-        return lines | {f"{name}.q": q, f"{name}.k": new_k, f"{name}.v": new_v, f"{name}.z": z, f"{name}.out": out}
+        return lines | {f"{name}.z": z, f"{name}.out": Ball(mid, n, outwards(matrix.norm() * radius + rounding))}
 
-    def _queries_keys_values(self, x: Ball, weights: AttentionWeights) -> list[Ball]:
-        """[heads, T, head_dim] each; a radius is that of a token over all heads."""
+    def _turns(self, rotary: Rotary | None) -> Turning | None:
+        return None if rotary is None else self.store.kept(rotary, lambda: Turning(rotary))
+
+    def _head_norm(self, x: Ball, moves: Moves, w: Any, config: Config) -> Rows:
+        assert config.epsilon is not None
+        mid, moves = head_norm(x.mid, x.n, moves, self.store.gain(w, config.norm_unit), config.epsilon.fraction)
+        return Ball(mid, x.n, moves.heads), moves
+
+    def _queries_keys_values(self, x: Ball, weights: AttentionWeights) -> list[tuple[Ball, Moves]]:
+        """[heads, T, head_dim] each, with the radii of single heads, and what is known of how they move."""
         matrix = self.store.projections(weights.W_Q, weights.W_K, weights.W_V)
-        heads, _, width = weights.W_Q.shape
         mid, rounding = self._product(x, matrix, None)
-        mid = mid.reshape(*mid.shape[:-1], 3, heads, width)  # [(n,) T, 3, heads, head_dim]
-        parts = []
-        for piece, bias in enumerate((weights.b_Q, weights.b_K, weights.b_V)):
-            part = np.ascontiguousarray(np.moveaxis(mid[..., piece, :, :], -2, -3))
-            radius = self._reach(x, matrix, piece) + rounding
+        gained, end, parts = gained_of(x), 0, []
+        for piece, letter in enumerate("QKV"):
+            array, bias = getattr(weights, f"W_{letter}"), getattr(weights, f"b_{letter}")
+            heads, _, width = array.shape
+            start, end = end, end + heads * width
+            part = mid[..., start:end].reshape(*mid.shape[:-1], heads, width)  # [(n,) T, heads, head_dim]
+            part, rest = np.ascontiguousarray(np.moveaxis(part, -2, -3)), rounding + matrix.frobenius * gained.outer
             if bias is not None:
                 part, added = _with_bias(part, self.store.vector(bias), x.n)
-                radius = radius + added
-            parts.append(Ball(part, x.n, np.broadcast_to(outwards(radius), (heads, len(radius)))))
+                rest = rest + added
+            whole = matrix.norm(piece, gained.gain) * gained.inner + rest
+            each = matrix.head_norms(piece, heads, gained.gain)[:, None] * gained.inner + rest
+            moves = Moves(outwards(whole), outwards(each), gained.inner, np.broadcast_to(outwards(rest), each.shape))
+            parts.append((Ball(part, x.n, moves.heads), moves))
         return parts
+
+    def _paths(self, x: Ball, weights: AttentionWeights, turns: Turning | None, positions: range) -> Paths | None:
+        """The matrices through which errors come to queries and keys, unless it takes too long to follow each."""
+        heads, _, width = weights.W_Q.shape
+        if heads * len(positions) * positions.stop * width**2 > _MOST_READ:
+            return None
+        matrix, gain = self.store.projections(weights.W_Q, weights.W_K, weights.W_V), gained_of(x).gain
+        query, key = (matrix.grams(piece, len(array), gain) for piece, array in enumerate((weights.W_Q, weights.W_K)))
+        if turns is None:
+            return Paths(key, query)
+        here, there = turns.table.at(FLOAT, positions.start, positions.stop), turns.table.at(FLOAT, 0, positions.stop)
+        return Paths(key, query, there, here, turns.pairs)
 
     @bounds.MAY_BE_INFINITE
     def mlp(self, x: Ball, weights: MlpWeights, config: Config, name: str) -> dict[str, Any]:
         assert config.activation is not None
         x = _resized_gained(x, self.limbs_at(name))
-        first, second = self.store.matrix(weights.W_in), self.store.matrix(weights.W_out)
-        biases = [None if b is None else self.store.vector(b) for b in (weights.b_in, weights.b_out)]
-        mid, pre_rounding = self._product(x, first, biases[0])
-        pre = Ball(mid, x.n, outwards(self._reach(x, first) + pre_rounding))
-        low, high = bounds.SLOPES[config.activation]
-        steepest = max(abs(low), abs(high))
-        if x.n == FLOAT:
-            post_mid, entries = activate_float(mid, config.activation)
-            post_rounding = row_norms(entries)
-        else:
-            post_mid, entry = activate(mid, config.activation)
-            post_rounding = np.full(len(x), entry * ulp(x.n) * math.sqrt(first.outputs))
-        post = Ball(post_mid, x.n, outwards(steepest * pre.radius + post_rounding))
-        out_mid, rounding = self._product(post, second, biases[1])
-        # Lemma 17: what comes in through the LayerNorm passes both matrices at once; rounding on the way passes the second
-        gained = x.gained or Gained(None, x.radius, np.zeros(len(x)))
-        through = steepest * first.norm(0, gained.gain) * second.norm()
-        middle, half = (high + low) / 2, (high - low) / 2 * bounds.UP
-        through = min(through, middle * first.norm_through(second, gained.gain) + half * first.norm(0, gained.gain) * second.norm())
-        inner = steepest * (first.frobenius * gained.outer + pre_rounding) + post_rounding
-        out = Ball(out_mid, x.n, outwards(through * gained.inner + second.norm() * inner + rounding))
+        second, second_bias = self.store.matrix(weights.W_out), self.store.some_vector(weights.b_out)
+        if config.mlp_kind == "gated":
+            both, biases = self.store.beside(weights.W_gate, weights.W_in), self.store.biases(weights.b_gate, weights.b_in)
+            gate, up, post, out = perceptron.gated(x, both, second, biases, second_bias, config.activation)
+            return {f"{name}.pre": gate, f"{name}.pre_linear": up, f"{name}.post": post, f"{name}.out": out}
+        first, first_bias = self.store.matrix(weights.W_in), self.store.some_vector(weights.b_in)
+        pre, post, out = perceptron.plain(x, first, second, first_bias, second_bias, config.activation)
         return {f"{name}.pre": pre, f"{name}.post": post, f"{name}.out": out}
 
     def softmax(self, rows: Ball) -> Ball:
@@ -250,17 +248,13 @@ class CertifiedArithmetic(FusedLayers):
         return value.balls() if isinstance(value, Ball) else value
 
 
-def _in_blocks(x: Any, matrix: Any) -> tuple[Any, int]:
-    """x W in floats, and the number of terms in the bound of its rounding: blocks are summed one after the other (Lemma 4)."""
-    total = x[:, :BLOCK] @ matrix[:BLOCK]
-    for start in range(BLOCK, len(matrix), BLOCK):
-        total += x[:, start : start + BLOCK] @ matrix[start : start + BLOCK]
-    return total, BLOCK + -(-len(matrix) // BLOCK)
-
-
 def _resized_gained(x: Ball, n: int) -> Ball:
-    """A block reads its LayerNorm, which has the limbs of the block already, or the stream."""
-    return x if x.n == n else resize(x, n)
+    """A part reads its norm, in the limbs that it has already, or in those of the other part of a parallel block; or the stream."""
+    if x.n == n or x.gained is None:
+        return resize(x, n)
+    still = resize(replace(x, radius=np.zeros(len(x)), gained=None), n)
+    outer = outwards(x.gained.outer + still.radius)
+    return Ball(still.mid, n, outwards(x.radius + still.radius), replace(x.gained, outer=outer))
 
 
 def _with_bias(part: Any, bias: Vector, n: int) -> tuple[Any, Any]:
@@ -274,38 +268,29 @@ def _with_bias(part: Any, bias: Vector, n: int) -> tuple[Any, Any]:
     return mid, 0.0 if exact else 0.75 * ulp(n) * math.sqrt(limbs[0].size) * bounds.UP
 
 
-def _constant_limbs(number: Number, n: int) -> tuple[Any, float]:
-    """A constant in n limbs, and its error."""
-    values, exact = integers(np.array([number], dtype=object))
-    drop = RATIONAL_BITS - 21 * (n - 1)
-    kept = (values + (1 << (drop - 1))) >> drop
-    error = 0.0 if exact and not ((kept << drop) - values).any() else 0.75 * ulp(n)
-    return from_integers(kept, n)[:, 0], error
-
-
 def _side_by_side(z: Any, n: int) -> Any:
     """[heads, T, head_dim] → [T, heads · head_dim]"""
     moved = np.moveaxis(z, -3, -2)
     return np.ascontiguousarray(moved).reshape(*moved.shape[:-2], -1)
 
 
-def _extended(cache: Cache, name: str, k: Ball, v: Ball) -> tuple[Ball, Ball]:
+def _extended(cache: Cache, name: str, k: Rows, v: Rows) -> tuple[Rows, Rows]:
     """All keys and values of a layer, the new ones last, in the limbs of the new ones."""
     if cache.length:
-        k, v = (_joined(_kept(old, new.n), new) for old, new in zip(cache.held[name], (k, v), strict=True))
+        k, v = (_joined(_kept(old[0], old[1], new[0].n), new) for old, new in zip(cache.held[name], (k, v), strict=True))
     cache.held[name] = (k, v)
     return k, v
 
 
-def _kept(x: Ball, n: int) -> Ball:
-    """Keys or values in n limbs: a radius is that of a token over all heads, and so is what is added."""
+def _kept(x: Ball, moves: Moves, n: int) -> Rows:
+    """Keys or values in n limbs, with what that costs each head added to how they move."""
     if x.n == n:
-        return x
-    heads = len(x)
-    beside = resize(Ball(_side_by_side(x.mid, x.n), x.n, x.radius[0]), n)
-    mid = np.moveaxis(beside.mid.reshape(*beside.mid.shape[:-1], heads, -1), -2, -3)
-    return Ball(mid, n, np.broadcast_to(beside.radius, (heads, len(beside))))
+        return x, moves
+    resized = resize(Ball(x.mid, x.n, np.zeros(x.shape[:-1])), n)
+    moves = moves.wider(resized.radius)
+    return Ball(resized.mid, n, moves.heads), moves
 
 
-def _joined(old: Ball, new: Ball) -> Ball:
-    return Ball(np.concatenate([old.mid, new.mid], axis=-2), new.n, np.concatenate([old.radius, new.radius], axis=-1))
+def _joined(old: Rows, new: Rows) -> Rows:
+    moves = old[1].joined(new[1])
+    return Ball(np.concatenate([old[0].mid, new[0].mid], axis=-2), new[0].n, moves.heads), moves

@@ -1,4 +1,4 @@
-"""Softmax attention on balls: midpoints (Lemmas 7, 13, 14), and how far they move with q, k and v (Lemma 15)."""
+"""Softmax attention: midpoints (Lemmas 7, 13, 14). How far they move with q, k and v is in `moving`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import FLOAT, Ball, outwards, row_norms
+from exactformer.certified.capping import Cap
 from exactformer.certified.elementwise import exp, exp_float
 from exactformer.certified.limbs import (
     BITS,
     Limbs,
     carry,
     check_first,
-    check_terms,
     from_integers,
     multiply,
     to_float,
@@ -24,7 +24,6 @@ from exactformer.certified.limbs import (
     ulp,
 )
 
-_FARTHEST = 20.0  # movement of a score beyond which nothing is said
 _TERMS = 8191  # products of two limbs that are summed before a carry: 2^40 times that is at most 2^53 − 2^40
 _AT_ONCE = 1 << 22  # limbs of scores that are computed together: 32 MB
 _FIRST = 2.0**52  # of a first limb between two blocks of such sums
@@ -40,18 +39,26 @@ class Mixed:
     pattern_error: tuple[float, float]  # |p − pattern| ≤ first · pattern + second, for the exact softmax p of the midpoints
     dots: Any  # limbs or floats, before the factor; None where nobody looks at them
     dot_error: Any
-    scores: Any  # before the largest is taken off; or None
+    scores: Any  # before the largest is taken off, after a cap; or None
     score_error: Any  # of their rounding: a number, or [heads, T, 1]
 
 
-def attend_limbs(q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor_error: float, keep: bool = True) -> Mixed:
-    """q [n, heads, T, width]; k, v [n, heads, S, width]; seen [T, S]; the factor of the scores in n + 1 limbs.
+def shared(x: Any, heads: int, axis: int = 0) -> Any:
+    """Keys or values for every query head: each is that of a group of heads, one after the other."""
+    return x if x.shape[axis] == heads else np.repeat(x, heads // x.shape[axis], axis=axis)
+
+
+def attend_limbs(
+    q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor_error: float, keep: bool = True, cap: Cap | None = None
+) -> Mixed:
+    """q [n, heads, T, width]; k, v [n, heads or fewer, S, width]; seen [T, S]; the factor of the scores in n + 1 limbs.
 
     Many positions go a few heads at a time, as scores in limbs are what takes most memory.
     """
+    k, v = (shared(x, q.shape[1], axis=1) for x in (k, v))
     heads, together = q.shape[1], max(1, _AT_ONCE // (len(q) * q.shape[2] * k.shape[2]))
     groups = [slice(start, start + together) for start in range(0, heads, together)]
-    parts = [_attend_heads(q[:, g], k[:, g], v[:, g], seen, factor, factor_error, keep) for g in groups]
+    parts = [_attend_heads(q[:, g], k[:, g], v[:, g], seen, factor, factor_error, keep, cap) for g in groups]
     return parts[0] if len(parts) == 1 else _beside(parts, keep)
 
 
@@ -70,14 +77,19 @@ def _beside(parts: list[Mixed], keep: bool) -> Mixed:
     )
 
 
-def _attend_heads(q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor_error: float, keep: bool) -> Mixed:
+def _attend_heads(
+    q: Limbs, k: Limbs, v: Limbs, seen: Any, factor: Limbs, factor_error: float, keep: bool, cap: Cap | None
+) -> Mixed:
     n, width = len(q), q.shape[-1]
     dots = _dots(q, k)
     scores = multiply(dots, factor[:, None, None, None], n)  # [n, heads, T, S]
-    near = to_float(scores)
     size = float(np.abs(to_float(factor[:, None])[0])) * bounds.UP + factor_error
     largest = float((np.abs(dots[0]) * seen).max(initial=0.0)) + 1  # of a dot product: the other limbs are less than 1
     score = (size * bounds.dots(width, n) + bounds.product(n, n + 1, n)) * ulp(n) + factor_error * largest  # Lemma 13
+    if cap is not None:
+        scores[:, :, seen], more = cap.limbs(scores[:, :, seen])
+        score += more
+    near = to_float(scores)
     highest = np.where(seen, near, -np.inf).max(axis=-1, keepdims=True)
     highest = np.rint(np.where(np.isfinite(highest), highest, 0.0))
     shifted = scores[:, :, seen]
@@ -141,11 +153,14 @@ def _inverses(totals: Any, n: int) -> Limbs:
     return from_integers(values, n + 1).reshape(n + 1, *totals.shape)
 
 
-def attend_float(q: Any, k: Any, v: Any, seen: Any, factor: float) -> Mixed:
+def attend_float(q: Any, k: Any, v: Any, seen: Any, factor: float, cap: Cap | None = None) -> Mixed:
     """The same in floats (Lemma 14); `factor` is right to 2u."""
+    k, v = (shared(x, len(q)) for x in (k, v))
     width, others = q.shape[2], k.shape[1]
     dots = np.matmul(q, k.transpose(0, 2, 1))
-    scores = dots * factor
+    scores, more = dots * factor, 0.0
+    if cap is not None:
+        scores, more = cap.floats(np.where(seen, scores, 0.0))
     hidden = np.where(seen, scores, -np.inf)
     highest = hidden.max(axis=-1, keepdims=True)
     highest = np.where(np.isfinite(highest), highest, 0.0)
@@ -154,7 +169,7 @@ def attend_float(q: Any, k: Any, v: Any, seen: Any, factor: float) -> Mixed:
     z = np.matmul(powers, v) / np.where(total > 0, total, 1)
     key_sizes = np.where(seen, row_norms(k)[:, None, :], 0).max(axis=-1)
     dot = bounds.gamma(width + 4) * row_norms(q) * row_norms(k).max(axis=-1, keepdims=True, initial=0.0)  # [heads, T]
-    score = (bounds.gamma(width + 4) * abs(factor) * row_norms(q) * key_sizes + 81 * bounds.UNIT) * bounds.UP  # [heads, T]
+    score = (bounds.gamma(width + 4) * abs(factor) * row_norms(q) * key_sizes + more + 81 * bounds.UNIT) * bounds.UP  # [heads, T]
     count = seen.sum(axis=1)
     ends = 2 * count * bounds.FLOAT_EXP_LEAST
     shares = bounds.grown(2 * score) + 2 * bounds.FLOAT_EXP * (1 + 2.0**-40) + 2 * bounds.gamma(others + 4) + ends
@@ -174,88 +189,6 @@ def attend_float(q: Any, k: Any, v: Any, seen: Any, factor: float) -> Mixed:
     )
 
 
-def check_length(others: int, width: int) -> None:
-    """On the longest way to a bound below, sums over the positions are summed over them again (Lemma 0)."""
-    check_terms(others, others, width)
-
-
-@bounds.MAY_BE_INFINITE
-def reach(mixed: Mixed, seen: Any, factor: float, q: Any, k: Any, v: Any, radii: tuple[Any, Any, Any]) -> tuple[Any, Any]:
-    """Lemma 15: how far z moves, [T] in L2 over all heads, and how far a score does, [T].
-
-    q, k, v are floats near the midpoints; the radii, of q [T], of k and v [S], are L2 over all heads.
-    """
-    rq, rk, rv = radii
-    check_length(*k.shape[1:])
-    factor = abs(factor) * bounds.UP
-    others, width = k.shape[1:]
-    u, gamma = bounds.UNIT, bounds.gamma(2 * width + 2 * others + 16)
-    q_sizes = row_norms(q) * bounds.UP + rq  # [heads, T]
-    k_sizes = row_norms(k) * bounds.UP
-    moves = factor * (q_sizes[:, :, None] * rk + rq[None, :, None] * k_sizes[:, None, :])
-    moved = (np.where(seen, moves, 0.0).max(axis=(0, 2)) * bounds.UP) if others else np.zeros(len(rq))  # [T]
-    if not moved.max(initial=0.0) <= _FARTHEST:
-        return np.full(len(rq), np.inf), moved
-    grow = bounds.grown(2 * moved)[:, None]  # [T, 1]
-    p = np.where(seen, mixed.pattern, 0.0)
-    upper, change = _path(mixed, seen, grow)
-    a, b = v - v.mean(axis=1, keepdims=True), k - k.mean(axis=1, keepdims=True)
-    an, bn = row_norms(a), row_norms(b)  # [heads, S]
-    ra = rv + 8 * u * float((row_norms(v) + an).max(initial=0.0))  # [S]: a, b are so far from what they stand for
-    rb = rk + 8 * u * float((row_norms(k) + bn).max(initial=0.0))
-    a_most, b_most = an.max(axis=1, initial=0.0)[:, None], bn.max(axis=1, initial=0.0)[:, None]  # [heads, 1]
-    looked = seen.any(axis=1)
-    ma, mb = np.matmul(p, a), np.matmul(p, b)  # [heads, T, width]
-    ma_size, mb_size = row_norms(ma), row_norms(mb)
-    mu_a = _over(change, an) + np.where(seen, ra, 0).max(axis=1) + gamma * a_most  # [heads, T]
-    mu_b = _over(change, bn) + np.where(seen, rb, 0).max(axis=1) + gamma * b_most
-    gram_a, gram_b = np.matmul(a, a.transpose(0, 2, 1)), np.matmul(b, b.transpose(0, 2, 1))
-    am, bm = np.matmul(ma, a.transpose(0, 2, 1)), np.matmul(mb, b.transpose(0, 2, 1))  # [heads, T, S]
-    squared = (np.matmul(p, gram_a * gram_b) * p).sum(axis=-1) - 2 * (p * am * bm).sum(axis=-1)
-    squared += np.square(ma).sum(axis=-1) * np.square(mb).sum(axis=-1)
-    covariance = np.sqrt(np.maximum(squared, 0) + bounds.COVARIANCE * gamma * np.square(a_most * b_most)) + bounds.TINY
-    covariance += _over(change, an * bn) + _over(upper, an * rb + bn * ra + ra * rb)
-    covariance += mu_a * mb_size + ma_size * mu_b + mu_a * mu_b + gamma * a_most * b_most
-    apart = np.square(a).sum(axis=-1)[:, None, :] - 2 * am + np.square(ma).sum(axis=-1, keepdims=True)
-    apart = np.sqrt(np.maximum(apart, 0) + bounds.APART * gamma * np.square(a_most)[:, :, None])  # [heads, T, S]
-    apart += ra + mu_a[:, :, None]
-    variance = (upper * np.square(apart)).sum(axis=-1)  # [heads, T]
-    total = by_value(upper, rv) + factor * by_key(upper, apart, variance, q_sizes, rk) + factor * by_query(covariance, rq)
-    return outwards(total * looked), moved
-
-
-def by_value(upper: Any, rv: Any) -> Any:
-    """Lemma 15, Σ p δv over all heads: by the triangle inequality, or by convexity of the square."""
-    most = upper.max(axis=0)  # [T, S]
-    return np.minimum((most * rv).sum(axis=-1), np.sqrt((most * rv**2).sum(axis=-1)))
-
-
-def by_key(upper: Any, apart: Any, variance: Any, q_sizes: Any, rk: Any) -> Any:
-    """Lemma 15, Σ p (q·δk)(v − v̄) over all heads: by the triangle inequality, or by that of Cauchy and Schwarz."""
-    linear = ((upper * apart * q_sizes[:, :, None]).max(axis=0) * rk).sum(axis=-1)
-    squares = ((upper * (variance * q_sizes**2)[:, :, None]).max(axis=0) * rk**2).sum(axis=-1)
-    return np.minimum(linear, np.sqrt(squares))
-
-
-def by_query(covariance: Any, rq: Any) -> Any:
-    """Lemma 15, Cov(v, k) δq over all heads."""
-    return covariance.max(axis=0) * rq
-
-
-def _path(mixed: Mixed, seen: Any, grow: Any) -> tuple[Any, Any]:
-    """All along the way from the midpoints to the truth, p(τ) is at most the first, and |p(τ) − pattern| the second."""
-    relative, absolute = mixed.pattern_error
-    p = np.where(seen, mixed.pattern, 0.0)
-    base = np.where(seen, p * (1 + relative) + absolute, 0.0)
-    return (1 + grow) * base * bounds.UP, (grow * base + np.where(seen, relative * p + absolute, 0.0)) * bounds.UP
-
-
-def pattern_radius(mixed: Mixed, seen: Any, moved: Any) -> Any:
-    """[heads, T, S]: of every weight, given how far its scores move; no weight is off by more than 1."""
-    grow = bounds.grown(2 * np.minimum(moved, 50.0))[:, None]
-    return np.where(moved[:, None] > 50.0, 1.0, np.minimum(_path(mixed, seen, grow)[1], 1.0)) * seen
-
-
 def softmax(rows: Ball) -> Ball:
     """Weights in floats, of rows [T, N] with a radius for every entry (Lemma 14)."""
     near = rows.midpoint()
@@ -267,8 +200,3 @@ def softmax(rows: Ball) -> Ball:
     relative = bounds.grown(2 * moved) + 2 * bounds.FLOAT_EXP + bounds.gamma(near.shape[-1] + 8)
     ends = 4 * near.shape[-1] * bounds.FLOAT_EXP_LEAST
     return Ball(pattern, FLOAT, np.minimum(outwards((pattern + ends) * relative * (1 + relative) + ends), 1.0))
-
-
-def _over(weights: Any, values: Any) -> Any:
-    """Σ_s weights[h, t, s] · values[h, s]"""
-    return np.matmul(weights, values[:, :, None])[:, :, 0] * bounds.UP

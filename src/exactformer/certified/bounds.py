@@ -89,9 +89,38 @@ FLOAT_EXP = 4.2 * UNIT  # Lemma 9: relative error of e^x in floats, −80 ≤ x 
 FLOAT_EXP_LEAST = 2.0**-115  # Lemma 9: below −80, where the result is 0
 
 
+FLOAT_SILU = 10 * UNIT  # Lemma 27: relative error of SiLU in floats
+FLOAT_SILU_LEAST = 2.0**-114  # Lemma 27: and of x besides
+
+
+def logistic(power: float, residual: float, n: int) -> float:
+    """Lemma 27: 1/(1 + e^−x) in ulps, for a power right to `power` and 1 − t y computed to be at most `residual`."""
+    return 1.001 * (residual + product(n, n, n) + power) * UP
+
+
+def silu(inverse: float, size: Any, n: int) -> Any:
+    """Lemma 27: |x|(1 − y) in ulps, with y right to `inverse` and |x| at most `size`."""
+    return (inverse * size + product(n, n, n)) * UP
+
+
+FLOAT_CAP = 20 * UNIT  # Lemma 30: c tanh(x/c) in floats, in units of c
+
+
+def soft_cap(cap: float, share: float, size: float, inverse_error: float, cap_error: float, n: int) -> float:
+    """Lemma 30: c tanh(x/c) in ulps; 2/c and c are right to so much, not in ulps, and the logistic function to `share` ulps."""
+    unit = 2.0 ** (-21 * (n - 1))
+    argument = product(n, n + 1, n) + inverse_error * size / unit
+    return (cap * (argument / 2 + 2 * share) + product(n, n + 1, n) + 1.01 * cap_error / unit) * UP
+
+
 def norm_scale(n: int, dim: int, centred: Any) -> Any:
     """Lemma 10: L2 error of C R, in ulps, with R in n + 1 limbs and ‖C‖ ≤ centred."""
     return (0.51 * 2.0**-21 * centred + math.sqrt(dim) * product(n + 1, n + 1, n)) * UP
+
+
+def rms_scale(n: int, dim: int, size: Any) -> Any:
+    """Lemma 21: L2 error of R x, in ulps, with R in n + 1 limbs and ‖x‖ ≤ size."""
+    return (0.51 * 2.0**-21 * size + math.sqrt(dim) * product(n + 1, n, n)) * UP
 
 
 def norm_gain(n: int, dim: int, gain_exact: bool, shift_exact: bool) -> float:
@@ -114,6 +143,28 @@ def softmax(score: Any, power: float, length: Any, total: Any) -> Any:
     return (grown(2 * score) + 2 * length * power / total) * UP
 
 
+TURN = 0.71  # Lemma 23: the error of a cosine and a sine, as a vector, in ulps of the limb after the last
+FLOAT_TURN = 6 * UNIT  # Lemma 23: L2 error of a pair that is rotated in floats, relative
+
+
+def rotation(n: int, entries: int, size: Any) -> Any:
+    """Lemma 23: L2 error of `entries` numbers that are rotated in pairs, in ulps, with ‖x‖ ≤ size."""
+    return (math.sqrt(entries) * (2 * _pairs(range(n), range(n + 1), n, n - 1) + CARRY) + TURN * 2.0**-21 * size) * UP
+
+
 COVARIANCE = 8  # Lemma 15: γ that the rounding of a squared Frobenius norm takes, in units of max‖a‖² max‖b‖²
 APART = 6  # Lemma 15: the same of a squared distance from the mean, in units of max‖a‖²
-SLOPES = {"gelu_tanh": (-0.13, 1.13), "gelu": (-0.13, 1.13), "relu": (0.0, 1.0), "identity": (1.0, 1.0)}  # Lemma 17
+READ = 12 * UNIT  # Lemma 26: floats near q, turned back: 4u and 6u, and more than what products with these are off
+ACROSS = 4  # Lemma 26: γ that Σ p (a − m)(Lᵀ b)ᵀ takes, in units of max‖a‖ max‖b‖ ‖L‖_F
+POWERS = 8  # Lemma 26: γ that (CᵀC)² of a matrix of Frobenius norm 1 is off by, at most
+BENT = 3  # Lemma 29: half of what the second derivative of x/ρ is at most, in units of 1/(√w ρ²)
+SLOPES = {  # Lemmas 17 and 28
+    "gelu_tanh": (-0.13, 1.13),
+    "gelu": (-0.13, 1.13),
+    "silu": (-0.1, 1.1),
+    "relu": (0.0, 1.0),
+    "identity": (1.0, 1.0),
+}
+CURVES = {"gelu_tanh": 0.8, "gelu": 0.8, "silu": 0.5}  # Lemma 28: of second derivatives
+SLOPE = 2.0**-40  # Lemma 28: the rounding of a slope in floats
+SETTLED = 2.0**-9  # Lemma 28: how far slopes are from 0 or 1 beyond ±4

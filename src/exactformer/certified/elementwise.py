@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.limbs import BASE, BITS, HALF, Limbs, OutOfRangeError, carry, check_first, multiply, to_float, ulp
+from exactformer.certified.limbs import (
+    BASE,
+    BITS,
+    HALF,
+    Limbs,
+    OutOfRangeError,
+    carry,
+    check_first,
+    multiply,
+    resized,
+    split,
+    to_float,
+    ulp,
+)
 from exactformer.certified.tables import FLOAT_LEAST, GRID, STEP, TOP, Table, activation_table, orders, powers
-from exactformer.model.arithmetics.roles import Activation
 
+Kind = Literal["relu", "identity", "gelu", "gelu_tanh", "silu"]
 _CHUNK = 8192  # entries at a time, so that their limbs stay in the cache
 _FLOAT_ORDERS = 7
+_DOUBLED = (6, 11, 21)  # limbs that Newton's rule fills: from the 52 bits of a float, 104, 208 and 416
 _NEAR = 2.0 ** (BITS - GRID - 1) + 2  # first limb of a distance from a point, at most
 
 
@@ -39,12 +53,52 @@ def exp(x: Limbs) -> tuple[Limbs, float]:
     return out.reshape(shape), bounds.exponential(polynomial, n)
 
 
-def activate(x: Limbs, kind: Activation) -> tuple[Limbs, float]:
-    """An activation of every entry, and the error in ulps."""
+def logistic(x: Limbs) -> tuple[Limbs, float]:
+    """1/(1 + e^−x) for x ≥ 0, and the error in ulps: by Newton's rule, of which nothing is believed but its residual (Lemma 27)."""
+    n = len(x)
+    total, power_error = exp(-x)
+    total[0] += 1
+    near, _ = split(1 / to_float(total), 4)
+    for m in _DOUBLED:
+        m = min(m, n)
+        near, _ = resized(near, m)
+        residual = -multiply(total[:m], near, m)
+        residual[0] += 1
+        near = carry(near + multiply(near, residual, m), m)
+        if m == n:
+            break
+    residual = -multiply(total, near, n)
+    residual[0] += 1
+    largest = float(np.abs(to_float(residual)).max(initial=0.0)) * (1 + bounds.TO_FLOAT) / ulp(n)
+    return near, bounds.logistic(power_error, largest, n)
+
+
+def _silu(x: Limbs) -> tuple[Limbs, Any]:
+    """max(x, 0) − |x|(1 − y) with y = 1/(1 + e^−|x|), and the error of every entry in ulps (Lemma 27)."""
+    n, shape = len(x), x.shape
+    flat = check_first(x).reshape(n, -1)
+    out, errors = np.empty((n, x[0].size)), np.empty(x[0].size)
+    for start in range(0, flat.shape[1], _CHUNK):
+        part = flat[:, start : start + _CHUNK]
+        near = to_float(part)
+        positive = near > 0  # the float has the sign of x (Lemma 5)
+        size = np.where(positive, part, -part)
+        beyond, inverse = logistic(size)
+        beyond = -beyond
+        beyond[0] += 1
+        out[:, start : start + _CHUNK] = carry(part * positive - multiply(size, beyond, n), n)
+        errors[start : start + _CHUNK] = bounds.silu(inverse, np.abs(near) * (1 + bounds.TO_FLOAT), n)
+    return out.reshape(shape), errors.reshape(shape[1:])
+
+
+def activate(x: Limbs, kind: Kind) -> tuple[Limbs, Any]:
+    """An activation of every entry, and the error in ulps: of all, or of every one."""
     if kind == "identity":
         return x, 0.0
     if kind == "relu":
         return x * (to_float(x) > 0), 0.0  # the float has the sign of x (Lemma 5)
+    if kind == "silu":
+        return _silu(x)
     n, shape = len(x), x.shape
     flat, out = check_first(x, 2.0**30).reshape(n, -1), np.empty((n, x[0].size))
     table = activation_table(kind, n)
@@ -132,12 +186,40 @@ def exp_float(x: Any) -> Any:
     return total
 
 
-def activate_float(x: Any, kind: Activation) -> tuple[Any, Any]:
+def _logistic_float(x: Any) -> Any:
+    """1/(1 + e^−x) in floats: right to 9u of itself and to 2^−114."""
+    power = exp_float(-np.abs(x))
+    return np.where(x > 0, 1.0, power) / (1 + power)
+
+
+def steepness(x: Any, radius: Any, kind: Kind) -> Any:
+    """At least every |f(x + d) − f(x)|/|d| for |d| ≤ radius, entry by entry, with floats near x (Lemma 28)."""
+    if kind == "identity":
+        return np.ones_like(x)
+    radius = radius + bounds.TO_FLOAT * np.abs(x)
+    if kind == "relu":
+        return np.where(x + radius * bounds.UP < 0, 0.0, 1.0)
+    curve, steepest = bounds.CURVES[kind], max(map(abs, bounds.SLOPES[kind]))
+    if kind == "silu":
+        share = _logistic_float(x)
+        slope = np.abs(share * (1 + x * _logistic_float(-x))) + bounds.SLOPE
+    else:
+        table = activation_table(kind, 6)
+        point = np.clip(np.rint(x * 2.0**GRID), table.first, -table.first)
+        slope = np.abs(np.take(table.floats[1], (point - table.first).astype(np.intp))) + curve * bounds.NARROW
+        slope = np.where(np.abs(x) > -table.first * STEP, (x > 0) + bounds.SETTLED, slope)
+    return np.minimum(slope + curve * radius, steepest) * bounds.UP
+
+
+def activate_float(x: Any, kind: Kind) -> tuple[Any, Any]:
     """An activation of floats, and the error of every entry."""
     if kind == "identity":
         return x, np.zeros_like(x)
     if kind == "relu":
         return np.where(x > 0, x, 0.0), np.zeros_like(x)
+    if kind == "silu":
+        value = x * _logistic_float(x)
+        return value, (bounds.FLOAT_SILU * np.abs(value) + bounds.FLOAT_SILU_LEAST * np.abs(x)) * bounds.UP
     if x.size and not np.abs(x).max() <= HALF:
         raise OutOfRangeError("a value beyond 2^20")
     table = activation_table(kind, 6)

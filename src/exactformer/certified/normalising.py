@@ -1,4 +1,4 @@
-"""LayerNorm: midpoints by an exact Gram matrix and an integer square root (Lemma 10), or in floats (Lemma 12)."""
+"""LayerNorm and RMSNorm: midpoints by an exact Gram matrix and an integer square root (Lemmas 10, 21), or in floats (12, 22)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ _EXTRA = 42  # bits of the square root beyond the limbs
 
 def layer_norm(x: Ball, gain: Vector, shift: Vector, epsilon: Fraction) -> Ball:
     """γ (x − μ)/√(var + ε) + β, row by row."""
-    if x.shape[-1] > WIDEST:
-        raise OutOfRangeError(f"a LayerNorm of {x.shape[-1]} entries: at most {WIDEST} are summed exactly")
-    check_range("ε of a LayerNorm", epsilon)
+    _check("LayerNorm", x.shape[-1], epsilon)
     if x.n:
         unit, centred, rounding = _unit(x.mid, epsilon)
         inner = reach(x.radius, centred * (1 - 2.0**-40), x.shape[-1], epsilon) + rounding * ulp(x.n)
@@ -50,8 +48,47 @@ def layer_norm(x: Ball, gain: Vector, shift: Vector, epsilon: Fraction) -> Ball:
     return Ball(mid, x.n, outwards(gain.largest * inner + outer), Gained(gain, inner, outer))
 
 
+def _check(name: str, dim: int, epsilon: Fraction) -> None:
+    if dim > WIDEST:
+        raise OutOfRangeError(f"{_an(name)} of {dim} entries: at most {WIDEST} are summed exactly")
+    check_range(f"ε of {_an(name)}", epsilon)
+
+
+def _an(name: str) -> str:
+    return f"an {name}" if name == "RMSNorm" else f"a {name}"
+
+
+def rms_norm(x: Ball, gain: Vector, epsilon: Fraction) -> Ball:
+    """γ x/√(‖x‖²/d + ε), row by row. A gain of 1 + w is a vector of its own: `Store.gain`."""
+    mid, moved, rounding, outer = rms_parts(x, gain, epsilon)
+    inner, outer = outwards(moved + rounding), outwards(outer)
+    return Ball(mid, x.n, outwards(gain.largest * inner + outer), Gained(gain, inner, outer))
+
+
+def rms_parts(x: Ball, gain: Vector, epsilon: Fraction) -> tuple[Any, Any, Any, Any]:
+    """The midpoint, how far x/ρ moves with x (Lemma 20), its rounding, and that of the product with γ (Lemmas 21 and 22)."""
+    dim = x.shape[-1]
+    _check("RMSNorm", dim, epsilon)
+    if x.n:
+        unit, size = _scaled(x.mid, epsilon)
+        moved = reach(x.radius, size * (1 - 2.0**-40), dim, epsilon)
+        rounding = bounds.rms_scale(x.n, dim, size * (1 + 2.0**-40)) * ulp(x.n)
+        w, exact = gain.limbs(x.n)
+        mid = multiply(unit, w[:, None, :], x.n)
+        outer = np.full(len(x), bounds.norm_gain(x.n, dim, exact, True) * ulp(x.n))
+    else:
+        size = row_norms(x.mid)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            unit = x.mid / np.sqrt(np.square(x.mid).mean(axis=-1, keepdims=True) + float(epsilon))
+        moved = reach(x.radius, (size - 2 * bounds.TINY) * (1 - 2.0**-34), dim, epsilon)
+        rounding = np.full(len(x), bounds.gamma(dim / 2 + 8) * math.sqrt(dim) * 1.01)
+        mid = unit * gain.floats
+        outer = 3 * bounds.UNIT * row_norms(mid)
+    return mid, moved, rounding, outer
+
+
 def reach(radius: Any, centred: Any, dim: int, epsilon: Fraction) -> Any:
-    """Lemma 11: how far z moves when x moves by `radius`, given at most ‖x − μ‖; infinite where the variance may be 0, or is."""
+    """Lemmas 11 and 20: how far z moves when x moves by `radius`, given at most ‖x − μ‖ or ‖x‖; infinite where σ or ρ may be 0."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         lowest = np.sqrt(np.square(np.maximum(centred - radius, 0)) / dim + float(epsilon)) * (1 - 2.0**-40)
         return np.where((lowest > 0) & (lowest < np.inf), radius / lowest, np.inf)
@@ -83,11 +120,30 @@ def _unit(x: Limbs, epsilon: Fraction) -> tuple[Limbs, Any, Any]:
         variance = Fraction((square << (2 * bits)), dim**3 << scale) + epsilon
         if variance == 0:
             raise OutOfRangeError("a LayerNorm of variance 0 with ε = 0")
-        top, bottom = variance.denominator << (2 * bits + 2 * (BITS * n + _EXTRA)), variance.numerator * dim**2
-        roots[t] = (math.isqrt(top // bottom) + (1 << (_EXTRA - 1))) >> _EXTRA
+        roots[t] = _rounded_root(variance.denominator << (2 * bits), variance.numerator * dim**2, n)
         size[t] = math.sqrt((square << (2 * bits)) / (dim**2 << scale)) if square else 0.0
     factor = from_integers(roots, n + 1)[:, :, None]
     return multiply(factor, c, n), size, bounds.norm_scale(n, dim, size * (1 + 2.0**-40))
+
+
+def _scaled(x: Limbs, epsilon: Fraction) -> tuple[Limbs, Any]:
+    """x/√(‖x‖²/d + ε), and ‖x‖ right to 2^−45."""
+    n, _, dim = check_first(x).shape
+    rows = x.transpose(1, 0, 2)
+    squares = _sum_of_squares(np.matmul(rows, rows.transpose(0, 2, 1)).astype(np.int64))  # times 2^(42 (n − 1))
+    size, roots, scale = np.empty(len(squares)), np.empty(len(squares), dtype=object), 2 * BITS * (n - 1)
+    for t, square in enumerate(squares):
+        mean = Fraction(square, dim << scale) + epsilon
+        if mean == 0:
+            raise OutOfRangeError("an RMSNorm of 0 with ε = 0")
+        roots[t] = _rounded_root(mean.denominator, mean.numerator, n)
+        size[t] = math.sqrt(square / (1 << scale)) if square else 0.0
+    return multiply(from_integers(roots, n + 1)[:, :, None], x, n), size
+
+
+def _rounded_root(top: int, bottom: int, n: int) -> int:
+    """√(top/bottom) in units of the ulp of n + 1 limbs, right to 0.51 of it."""
+    return (math.isqrt((top << (2 * (BITS * n + _EXTRA))) // bottom) + (1 << (_EXTRA - 1))) >> _EXTRA
 
 
 def _sum_of_squares(gram: Any) -> list[int]:

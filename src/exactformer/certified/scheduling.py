@@ -87,6 +87,10 @@ def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda s
         ends = name.endswith(("resid_mid", "resid_post"))
         if name != first and not ends:
             return value
+        if model.config.parallel and name.endswith("resid_mid"):  # the MLP reads what attention read: both grow at once
+            halves.append([0.0] * len(lengths))
+            sizes.append(sizes[-1])
+            return value
         if ends:
             halves.append(_bits_up_to(lengths, value.radius / _most(before)))
             most = float(np.max(value.radius))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from fractions import Fraction
 from itertools import zip_longest
 from typing import Any
 
@@ -19,7 +18,7 @@ _ROOM = 4  # bits that a column stays below COLUMN where it can, so that values 
 _HIGHEST = 63  # of shifts
 _MOST_SLICES = 20
 _FEW = 64  # entries that are dealt with one by one
-_SHARE = 1 / 4000  # of all entries that may be
+_SHARE = 1 / 200  # of all entries that may be: weights in bfloat16 then have one slice
 
 
 class Sliced:
@@ -148,15 +147,20 @@ def _cut(rest: Any) -> tuple[list[Any], list[tuple[int, int, list[float]]]]:
             raise OutOfRangeError("weights of too many magnitudes in one matrix")
         slices.append(np.rint(rest))
         rest = (rest - slices[-1]) * BASE
-    apart = []
-    for row, column in zip(*(index.tolist() for index in np.nonzero(rest)), strict=True):
-        value, digits = Fraction(float(rest[row, column])), []
-        while value:
-            digit = round(value)
-            value = (value - digit) * (1 << BITS)
-            digits.append(float(digit))
-        apart.append((row, column, digits))
-    return slices, apart
+    rows, columns = np.nonzero(rest)
+    values, levels = rest[rows, columns], []
+    while values.any():
+        levels.append(np.rint(values))
+        values = (values - levels[-1]) * BASE  # exact, as above
+    digits = np.stack(levels, axis=1).tolist() if levels else []
+    return slices, [(row, column, _trimmed(d)) for row, column, d in zip(rows.tolist(), columns.tolist(), digits, strict=True)]
+
+
+def _trimmed(digits: list[float]) -> list[float]:
+    """Without zeros at the end."""
+    while digits and not digits[-1]:
+        digits.pop()
+    return digits
 
 
 def from_integers(values: Any, exponent: int) -> Sliced:

@@ -43,7 +43,7 @@ class Table:
     outside: float  # the error of 0 or x instead of f(x) beyond the last point
 
 
-def _integer(ball: arb, bits: int) -> int:
+def nearest_integer(ball: arb, bits: int) -> int:
     """The integer nearest to ball · 2^bits, or next to it: the error is below 1/2 + 2^−10 (Lemma 6)."""
     scaled = ball * arb(2) ** bits
     if not scaled.rad() < arb(2) ** -10:
@@ -63,7 +63,7 @@ def _table(n: int, last: int, series: Callable[[int, int], Sequence[Any]], beyon
             for place in range(points):
                 coefficients = series(first + place, degree + 1)
                 for k, m in enumerate(limb_counts):
-                    integers[k][place] = _integer(coefficients[k], BITS * (m - 1))
+                    integers[k][place] = nearest_integer(coefficients[k], BITS * (m - 1))
                 for k in range(degree + 1):
                     if not coefficients[k].rad() < _NARROW:
                         raise ArithmeticError("a table of too little precision")
@@ -168,14 +168,16 @@ def powers(n: int) -> Powers:
         with precision(BITS * n + _SPARE):
             root, power = (arb(1) / 2**GRID).exp(), (arb(first) / 2**GRID).exp()
             for j in range(first, TOP + 1):
-                values.append(_integer(power, bits))
+                values.append(nearest_integer(power, bits))
                 if j >= FLOAT_LEAST << GRID:
                     if not power.rad() * 2**70 < power.mid():
                         raise ArithmeticError("a table of too little precision")
                     floats.append(float(power.mid()))
                 power = power * root if j % 4096 else (arb(j + 1) / 2**GRID).exp()
             inverses = [arb(1) / math.factorial(k) for k in range(degree + 1)]
-            coefficients = [_digits([_integer(c, BITS * (m - 1))], m)[:, 0] for c, m in zip(inverses, limb_counts, strict=False)]
+            coefficients = [
+                _digits([nearest_integer(c, BITS * (m - 1))], m)[:, 0] for c, m in zip(inverses, limb_counts, strict=False)
+            ]
         table = Powers(
             n, first, _digits(values, n), np.array(floats), coefficients, [1 / math.factorial(k) for k in range(degree + 1)]
         )

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.attention import Mixed, pattern_radius
+from exactformer.certified.attention import Mixed
 from exactformer.certified.ball import FLOAT, Ball, outwards, row_norms
+from exactformer.certified.moving import pattern_radius
 from exactformer.model.arithmetics.exact import MASKED, hidden
 from exactformer.model.sight import Sight
 
@@ -35,6 +36,17 @@ def norm_steps(x: Ball, epsilon: Fraction, name: str) -> dict[str, Any]:
         f"{name}.var": Ball(variance, FLOAT, of_variance[:, None]),
         f"{name}.std": Ball(deviation, FLOAT, of_deviation[:, None]),
     }
+
+
+def rms_steps(x: Ball, epsilon: Fraction, name: str) -> dict[str, Any]:
+    """The mean of squares and its root, in floats: ‖x‖² moves by at most 2‖x‖r + r², √(‖x‖²/d + ε) by r/√d."""
+    near, dim = x.midpoint(), x.shape[-1]
+    size, radius = row_norms(near), x.radius + bounds.TO_FLOAT * row_norms(near)
+    squares = np.square(near).mean(axis=-1, keepdims=True)
+    of_squares = outwards((2 * size * radius + radius**2) / dim + bounds.gamma(dim + 4) * squares[:, 0])
+    root = np.sqrt(squares + float(epsilon))
+    of_root = outwards(radius / math.sqrt(dim) + bounds.gamma(dim + 8) * root[:, 0])
+    return {f"{name}.ms": Ball(squares, FLOAT, of_squares[:, None]), f"{name}.rms": Ball(root, FLOAT, of_root[:, None])}
 
 
 def attention_steps(mixed: Mixed, n: int, factor: float, seen: Any, moved: Any, sight: Sight, name: str) -> dict[str, Any]:

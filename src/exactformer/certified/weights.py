@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,17 +13,18 @@ from flint import arb
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import row_norms
-from exactformer.certified.limbs import BITS, Limbs, OutOfRangeError, check_range, from_integers, split
+from exactformer.certified.directions import Grams, grams
+from exactformer.certified.limbs import BITS, Limbs, OutOfRangeError, check_range, from_integers, split, ulp
 from exactformer.certified.norms import frobenius, spectral
 from exactformer.certified.slices import SideBySide, Sliced, check_blas, from_floats, side_by_side
 from exactformer.certified.slices import from_integers as slices_from_integers
 from exactformer.model.errors import InputError
 from exactformer.model.weights import place
-from exactformer.numbers import Exact, Named, Number
+from exactformer.numbers import Exact, Named, Number, exact
 from exactformer.numbers.enclosure import ball, precision
 
 Kept = TypeVar("Kept")
-RATIONAL_BITS = 16 * BITS  # of the fraction of a weight that is no float
+RATIONAL_BITS = 20 * BITS  # of the fraction of a weight that is no float
 _PART = 4096  # columns
 _ROUNDED = 0.51  # in units of those bits: the error of such a weight (Lemma 19)
 
@@ -60,6 +62,18 @@ def floats_of(weights: Any) -> Any:
     return np.array([_nearest_float(number) for number in weights.flat]).reshape(weights.shape)
 
 
+def one_more(weights: Any) -> Any:
+    """1 + w, exactly: in floats where each is one, else in fractions."""
+    if weights.dtype != object:
+        w = floats_of(weights)
+        total = 1.0 + w
+        above = total - 1.0
+        if not ((1.0 - (total - above)) + (w - above)).any():  # what the sum lost, exactly
+            return total
+        weights = _numbers(w)
+    return weights + exact(1)
+
+
 def _nearest_float(number: Any) -> float:
     if type(number) is not Exact and type(number) is not Named:
         raise InputError(f"a weight that is not a number: {number}")
@@ -78,6 +92,15 @@ def near(number: Number, name: str) -> float:
         raise OutOfRangeError(f"{name}: beyond what floats hold with all their digits")
     check_range(name, value)
     return value
+
+
+def constant_limbs(number: Number, n: int) -> tuple[Any, float]:
+    """A constant in n limbs, and its error."""
+    values, exact = integers(np.array([number], dtype=object))
+    drop = RATIONAL_BITS - BITS * (n - 1)
+    kept = (values + (1 << (drop - 1))) >> drop
+    error = 0.0 if exact and not ((kept << drop) - values).any() else 0.75 * ulp(n)
+    return from_integers(kept, n)[:, 0], error
 
 
 class Vector:
@@ -168,7 +191,7 @@ class Matrix:
     @functools.cached_property
     def row_sizes(self) -> Any:
         """At least the L2 norms of the rows."""
-        return row_norms(self.dense)
+        return row_norms(self._floats(slice(None)))
 
     def column_sizes(self, gain: Vector | None) -> Any:
         """At least the L2 norms of the columns, with the rows times γ if there is a gain: Lemma 18."""
@@ -183,16 +206,49 @@ class Matrix:
     def _columns(self) -> dict[str, Any]:
         return {}
 
-    def norm(self, piece: int = 0, gain: Vector | None = None) -> float:
-        """At least ‖diag(γ) W‖₂ (Lemma 16)."""
+    def norm(self, piece: int | None = 0, gain: Vector | None = None) -> float:
+        """At least ‖diag(γ) W‖₂ (Lemma 16), of one piece or of all side by side."""
 
         def compute() -> float:
-            a = floats_of(self.pieces[piece])
+            a = self._floats(slice(None)) if piece is None else floats_of(self.pieces[piece])
             if gain is not None:
                 a = gain.floats[:, None] * a
             return spectral(a, 4 * bounds.UNIT * frobenius(a))
 
-        return self._known(str(piece) if gain is None else f"{piece}|{gain.name}", compute)
+        name = "side by side" if piece is None else str(piece)
+        return self._known(name if gain is None else f"{name}|{gain.name}", compute)
+
+    def head_norms(self, piece: int, heads: int, gain: Vector | None = None) -> Any:
+        """[heads]: the same of each head, which has the columns of a piece that are next to each other."""
+        name = "" if gain is None else gain.name
+        each = (functools.partial(self._head_norm, piece, heads, gain, h) for h in range(heads))
+        return np.array([self._known(f"{piece}.{h}|{name}", compute) for h, compute in enumerate(each)])
+
+    def _head_norm(self, piece: int, heads: int, gain: Vector | None, head: int) -> float:
+        whole = self.pieces[piece]
+        width = whole.shape[1] // heads
+        a = floats_of(whole[:, head * width : (head + 1) * width])
+        if gain is not None:
+            a = gain.floats[:, None] * a
+        return spectral(a, 4 * bounds.UNIT * frobenius(a))
+
+    def heads(self, piece: int, heads: int, gain: Vector | None) -> Any:
+        """diag(γ) W of each head, [heads, inputs, width], right to 4u."""
+        a = floats_of(self.pieces[piece])
+        if gain is not None:
+            a = gain.floats[:, None] * a
+        return np.ascontiguousarray(a.reshape(len(a), heads, -1).transpose(1, 0, 2))
+
+    def grams(self, piece: int, heads: int, gain: Vector | None) -> Grams:
+        """For errors in the directions in which heads read them (Lemma 26)."""
+        key = (piece, heads, "" if gain is None else gain.name)
+        if key not in self._grams:
+            self._grams[key] = grams(self.heads(piece, heads, gain), self.head_norms(piece, heads, gain))
+        return self._grams[key]
+
+    @functools.cached_property
+    def _grams(self) -> dict[Any, Grams]:
+        return {}
 
     def norm_through(self, second: Matrix, gain: Vector | None) -> float:
         """At least ‖diag(γ) W₁ W₂‖₂ (Lemma 16)."""
@@ -207,6 +263,17 @@ class Matrix:
 
     def _known(self, what: str, compute: Callable[[], float]) -> float:
         return self.verified.known(f"{self.name}[{what}]", compute)
+
+
+def _joined(arrays: list[Any]) -> Any:
+    """One after the other; as numbers where some are no floats."""
+    if len({array.dtype == object for array in arrays}) > 1:
+        arrays = [array if array.dtype == object else _numbers(array) for array in arrays]
+    return np.concatenate(arrays)
+
+
+def _numbers(floats: Any) -> Any:
+    return np.array([exact(Fraction(x)) for x in floats.ravel().tolist()], dtype=object).reshape(floats.shape)
 
 
 class VerifiedNorms:
@@ -245,6 +312,31 @@ class Store:
     def vector(self, array: Any) -> Vector:
         return self._once(("vector", place(array)), lambda: (Vector(array, self.name_of(array)), array))
 
+    def some_vector(self, array: Any | None) -> Vector | None:
+        return None if array is None else self.vector(array)
+
+    def biases(self, *arrays: Any | None) -> Vector | None:
+        """Of matrices side by side: all of them, or none."""
+        given = [array for array in arrays if array is not None]
+        if not given:
+            return None
+
+        def make() -> tuple[Vector, Any]:
+            zeros = np.zeros(given[0].shape)
+            return Vector(_joined([zeros if array is None else array for array in arrays]), "biases"), arrays
+
+        return self._once(("biases", *(None if array is None else place(array) for array in arrays)), make)
+
+    def kept(self, thing: Any, make: Callable[[], Kept]) -> Kept:
+        """What is made of a thing, as long as it is there."""
+        return self._once(("of", id(thing)), lambda: (make(), thing))
+
+    def gain(self, array: Any, unit: bool = False) -> Vector:
+        """The gain of a norm: w, or 1 + w where it is kept as what it differs from 1 by."""
+        if not unit:
+            return self.vector(array)
+        return self._once(("gain", place(array)), lambda: (Vector(one_more(array), self.name_of(array) + "+1"), array))
+
     def matrix(self, array: Any) -> Matrix:
         return self._once(("matrix", place(array)), lambda: (Matrix((array,), self.name_of(array), self.verified), array))
 
@@ -256,6 +348,14 @@ class Store:
             return Matrix(pieces, "+".join(map(self.name_of, arrays)), self.verified), arrays
 
         return self._once(("projections", *map(place, arrays)), make)
+
+    def beside(self, *arrays: Any) -> Matrix:
+        """[dim, width] each, side by side."""
+
+        def make() -> tuple[Matrix, Any]:
+            return Matrix(arrays, "+".join(map(self.name_of, arrays)), self.verified), arrays
+
+        return self._once(("beside", *map(place, arrays)), make)
 
     def output(self, array: Any) -> Matrix:
         """[heads, head_dim, dim] → [heads · head_dim, dim]"""

@@ -153,9 +153,11 @@ def attention(p: Recorder, x: Handle, weights: AttentionWeights, block: int, nam
 
 def _turned(p: Recorder, x: Handle, rotary: Rotary, name: str) -> Handle:
     """Turned by the position. That keeps lengths: where cos² + sin² = 1 is proved, it is said."""
+    if not isinstance(p.ops, Primitives):
+        return p.do(name, Rotate(rotary, p.positions), x)
     own, others = rotary.tables(p.positions)
     squares = own * own + others * others
-    kept = isinstance(p.ops, Primitives) and p.ops.agree(squares, np.full(squares.shape, exact(1)))
+    kept = p.ops.agree(squares, np.full(squares.shape, exact(1)))
     remarks = tuple((i, "proved: cos² + sin² = 1, so no length has changed") for i, at in enumerate(p.positions) if kept and at)
     return p.do(name, Rotate(rotary, p.positions), x, remarks=remarks)
 

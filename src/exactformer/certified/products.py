@@ -1,0 +1,63 @@
+"""Products of balls with matrices: midpoints with their rounding (Lemmas 3 and 4), and how far off they are besides (Lemma 16)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from exactformer.certified import bounds
+from exactformer.certified.ball import FLOAT, Ball, Gained, row_norms
+from exactformer.certified.limbs import carry, ulp
+from exactformer.certified.weights import Matrix, Vector
+
+BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more would round more
+
+
+def product(x: Ball, matrix: Matrix, bias: Vector | None, by_entry: bool = False) -> tuple[Any, Any]:
+    """x W + b of the midpoint, and its rounding: L2 of each row, or of every entry (Lemmas 3 and 4)."""
+    if x.n == FLOAT:
+        mid, terms = in_blocks(x.mid, matrix.dense)
+        sizes = row_norms(x.mid)
+        if by_entry:
+            rounding = bounds.gamma(terms) * sizes[:, None] * matrix.column_sizes(None)
+        else:
+            rounding = bounds.gamma(terms) * (np.abs(x.mid) @ matrix.row_sizes) * bounds.UP
+        rounding = rounding + (sizes * matrix.dense_slack)[:, *([None] * by_entry)]
+        if bias is not None:
+            mid += bias.floats
+            ends = np.abs(mid) + 2 * np.abs(bias.floats)
+            rounding = rounding + bounds.UNIT * (ends if by_entry else row_norms(ends))
+        return mid, rounding * bounds.UP
+    mid = matrix.sliced.times(x.mid)
+    entry = matrix.sliced.error()
+    if bias is not None:
+        limbs, exact = bias.limbs(x.n)
+        mid += limbs.reshape(x.n, 1, -1)
+        mid = carry(mid, x.n)
+        entry += 0.0 if exact else 0.75
+    rounding = np.full(len(x), entry * ulp(x.n) * (1.0 if by_entry else math.sqrt(matrix.outputs)))
+    if matrix.slack:
+        rounding = rounding + row_norms(x.midpoint()) * bounds.UP * matrix.slack
+    return mid, (rounding * bounds.UP)[:, *([None] * by_entry)]
+
+
+def reach(x: Ball, matrix: Matrix, piece: int = 0) -> Any:
+    """How far x W may be from what its midpoint gives: Lemma 16, with γ and W as one matrix where x comes from a norm."""
+    if x.gained is None:
+        return matrix.norm(piece) * x.radius
+    return matrix.norm(piece, x.gained.gain) * x.gained.inner + matrix.frobenius * x.gained.outer
+
+
+def gained_of(x: Ball) -> Gained:
+    """What is known of the error of x, where it comes from a norm; else it is all in `inner`, without a gain."""
+    return x.gained or Gained(None, x.radius, np.zeros(len(x)))
+
+
+def in_blocks(x: Any, matrix: Any) -> tuple[Any, int]:
+    """x W in floats, and the number of terms in the bound of its rounding: blocks are summed one after the other (Lemma 4)."""
+    total = x[:, :BLOCK] @ matrix[:BLOCK]
+    for start in range(BLOCK, len(matrix), BLOCK):
+        total += x[:, start : start + BLOCK] @ matrix[start : start + BLOCK]
+    return total, BLOCK + -(-len(matrix) // BLOCK)

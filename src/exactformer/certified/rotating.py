@@ -1,0 +1,86 @@
+"""Rotary positions: pairs of entries of every head, turned by angles that are real numbers (Lemma 23)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from flint import arb
+
+from exactformer.certified import bounds
+from exactformer.certified.ball import FLOAT, row_norms
+from exactformer.certified.limbs import BITS, carry, check_first, from_integers, to_float, ulp
+from exactformer.certified.tables import nearest_integer
+from exactformer.numbers.enclosure import precision
+
+Angle = Callable[[int, int], arb]  # of a position and a pair, in balls of the precision at which it is called
+Pairs = Literal["halves", "neighbours"]  # entry i turns with i + rotary/2, or 2i with 2i + 1
+_SPARE = 96  # bits of the balls beyond those of the table: angles lose the bits of a position
+_AT_ONCE = 64  # positions
+
+
+class Turns:
+    """Cosines and sines of the angles of some pairs at every position, in as many limbs as asked for; made when first asked for."""
+
+    def __init__(self, angle: Angle, pairs: int) -> None:
+        self.angle, self.pairs = angle, pairs
+        self._held: dict[int, tuple[Any, Any]] = {}
+
+    def at(self, n: int, start: int, stop: int) -> tuple[Any, Any]:
+        """Of positions from `start` up to `stop`: in n + 1 limbs, [n + 1, T, pairs], or in floats where n is 0."""
+        cosines, sines = self._held.get(n, (None, None))
+        known = 0 if cosines is None else cosines.shape[-2]
+        if known < stop:
+            upto = -(-stop // _AT_ONCE) * _AT_ONCE
+            new = _table(self.angle, self.pairs, n, range(known, upto))
+            cosines, sines = new if cosines is None else (_longer(cosines, new[0]), _longer(sines, new[1]))
+            self._held[n] = cosines, sines
+        return cosines[..., start:stop, :], sines[..., start:stop, :]
+
+
+def _longer(held: Any, new: Any) -> Any:
+    return np.concatenate([held, new], axis=-2)
+
+
+def _table(angle: Angle, pairs: int, n: int, positions: range) -> tuple[Any, Any]:
+    """Each number is right to 1/2 + 2^−10 of the ulp of n + 1 limbs, or a float right to 2u."""
+    with precision(BITS * (n + 2) + _SPARE):
+        sines_cosines = [[angle(p, i).sin_cos() for i in range(pairs)] for p in positions]
+        sides = [[[both[side] for both in row] for row in sines_cosines] for side in (1, 0)]
+        if n:
+            integers = [np.array([[nearest_integer(x, BITS * n) for x in row] for row in side], dtype=object) for side in sides]
+            return from_integers(integers[0], n + 1), from_integers(integers[1], n + 1)
+        return np.array([[_float(x) for x in row] for row in sides[0]]), np.array([[_float(x) for x in row] for row in sides[1]])
+
+
+def _float(ball: arb) -> float:
+    """Right to 2u, of itself or, next to 0, of 2^−60."""
+    if not ball.rad() < arb(2) ** -120:
+        raise ArithmeticError("an angle of too little precision")
+    return float(ball.mid())
+
+
+def rotate(x: Any, n: int, turns: tuple[Any, Any], pairs: Pairs) -> tuple[Any, Any]:
+    """[(n,) heads, T, head_dim] with the first entries of each head turned, and the rounding of every head, [heads, T] in L2.
+
+    `turns` are cosines and sines of these positions: twice as many entries as they have pairs are turned, the others stay.
+    """
+    cosines, sines = turns
+    half = cosines.shape[-1]
+    first, second = (slice(half), slice(half, 2 * half)) if pairs == "halves" else (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
+    if n == FLOAT:
+        result = x.copy()
+        result[..., first] = x[..., first] * cosines - x[..., second] * sines
+        result[..., second] = x[..., second] * cosines + x[..., first] * sines
+        return result, bounds.FLOAT_TURN * row_norms(x[..., : 2 * half])
+    a, b = check_first(x)[..., first], x[..., second]
+    parts = np.zeros((n + 1, *x.shape[1:]))
+    for i in range(n):
+        for j in range(n + 1 - i):
+            parts[i + j][..., first] += a[i] * cosines[j] - b[i] * sines[j]
+            parts[i + j][..., second] += b[i] * cosines[j] + a[i] * sines[j]
+    result = x.copy()
+    result[..., : 2 * half] = carry(parts[..., : 2 * half], n)
+    size = row_norms(to_float(x[..., : 2 * half]))
+    return result, bounds.rotation(n, 2 * half, size) * ulp(n)
