@@ -268,8 +268,8 @@ def run(progress: Progress) -> Result:
     told = (
         f"{NUMBER} folders of each family, written by the transformers library ({transformers.__version__}) with random sizes, "
         "settings and weights, and opened here with the reading “stored”. Every step that the library computes is compared in "
-        "float64: the largest |ours − theirs| / (1 + |theirs|). The library's own code runs with float64 in the place of float32, which it "
-        "uses in norms, softmax and rotary tables."
+        "float64: the largest |ours − theirs| / (1 + |theirs|). The library's own code runs with float64 in the place of "
+        "float32, which it uses in norms, softmax and rotary tables."
     )
     table = Table(("family", "folders", "steps compared", "furthest apart"), tuple(rows))
     met = Table(("met with", "number"), tuple((name, f"{count:,}") for name, count in kinds.items()))

@@ -188,9 +188,7 @@ def _check_buffers(plan: Plan, config: Config, tree: Tree) -> None:
             checks[f"{at}{plan.names.frequencies}"] = partial(are_frequencies, frequencies=rotary.frequencies)
         for name, fits in checks.items():
             if name in tree.left and not fits(tree.tensors[name]):
-                raise tree.error(
-                    name, f"is not the table that {plan.path.name} asks for, which older versions saved under this name"
-                )
+                raise tree.error(name, f"is not what older versions saved under this name for this {plan.path.name}")
             tree.left.discard(name)
 
 

@@ -116,7 +116,10 @@ def rope_of(said: Mapping[str, Any], where: Fields, fields: Fields, head_dim: in
     table = Fields(said, where.path, where.place)
     part = table.positive("partial_rotary_factor", "1" if fraction is None else fraction)
     if part > 1 or (fraction is None and part != 1):
-        raise table.error("partial_rotary_factor", f"{part} is not supported; supported: {'1' if fraction is None else 'up to 1'}")
+        supported = "1" if fraction is None else "up to 1"
+        raise table.error(
+            "partial_rotary_factor", f"{shown(said['partial_rotary_factor'])} is not supported; supported: {supported}"
+        )
     width = int(head_dim * part.to_float())  # with the rounding of the library's product
     if width % 2 or not width:
         raise table.error("partial_rotary_factor", f"turns {width} of the {head_dim} dimensions of a head, which are not pairs")
@@ -128,7 +131,7 @@ def rope_of(said: Mapping[str, Any], where: Fields, fields: Fields, head_dim: in
         return Rope(base, width, kind, factor)
     low, high = _moderate(table, "low_freq_factor"), _moderate(table, "high_freq_factor")
     if low >= high:
-        raise table.error("high_freq_factor", f"{high} is not greater than low_freq_factor, which is {low}")
+        raise table.error("high_freq_factor", f"{shown(said['high_freq_factor'])} is not greater than low_freq_factor")
     original = table.count("original_max_position_embeddings", fields.count("max_position_embeddings"))
     return Rope(base, width, kind, factor, low, high, original)
 
