@@ -19,7 +19,7 @@ from exactformer.model import InputError, Model
 from exactformer.model.sight import Mask
 from exactformer.proofs.rules import Lookup
 from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2, load_tokenizer
-from exactformer.tokenizers.settings import check_special, read_settings
+from exactformer.tokenizers.settings import check_settings, read_settings
 from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
@@ -167,7 +167,7 @@ def _checkpoint(name: str) -> Worksheet:
     checkpoint = open_checkpoint(name, None if tokenizer is None else tokenizer.vocabulary)
     if tokenizer is None and len(checkpoint.model.config.vocabulary) == GPT2_TOKENS:  # its own, where the folder has none
         tokenizer = gpt2()
-        check_special(read_settings(folder), tokenizer)
+        check_settings(read_settings(folder), tokenizer)
         checkpoint = open_checkpoint(name, tokenizer.vocabulary)
     return Worksheet(checkpoint.model, (), checkpoint.name, "", tokenizer=tokenizer, words=False, checked=checkpoint.check_finite)
 
