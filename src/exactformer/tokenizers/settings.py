@@ -31,9 +31,9 @@ _FIXED: dict[str, tuple[object, ...]] = {
 # How ids are padded, cut, shown or turned back into text, and where files came from: not which ids a text becomes.
 _HARMLESS = frozenset({
     "backend", "chat_template", "clean_up_tokenization_spaces", "errors", "is_local", "legacy", "local_files_only", "max_len",
-    "max_length", "model_input_names", "model_max_length", "name_or_path", "padding_side", "processor_class", "sp_model_kwargs",
-    "spaces_between_special_tokens", "special_tokens_map_file", "stride", "tokenizer_file", "trim_offsets", "truncation_side",
-    "truncation_strategy", "use_default_system_prompt", "use_fast",
+    "max_length", "model_input_names", "model_max_length", "name_or_path", "padding_side", "processor_class",
+    "return_token_type_ids", "sp_model_kwargs", "spaces_between_special_tokens", "special_tokens_map_file", "stride",
+    "tokenizer_file", "trim_offsets", "truncation_side", "truncation_strategy", "use_default_system_prompt", "use_fast",
 })  # fmt: skip
 
 
