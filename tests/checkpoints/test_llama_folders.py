@@ -16,6 +16,7 @@ from exactformer.checkpoints.decoder import _rounded
 from exactformer.checkpoints.rope import Rope
 from exactformer.numbers import Exact, exact, pi
 from exactformer.trace import run
+from exactformer.worksheets import load
 
 LLAMA3 = {
     "rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -221,6 +222,22 @@ def test_weights_that_are_no_numbers(tmp_path: Path) -> None:
 def test_a_reading_that_nobody_knows(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="reading: 'exact' is not one of ideal, stored"):
         open_checkpoint(write_llama(tmp_path), reading="exact")  # type: ignore[arg-type]
+
+
+def test_a_command_takes_a_reading(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from exactformer.cli.generate import command
+
+    folder = write_llama(tmp_path)
+    asked = ["--ids", "0,1,2", "--max", "2", "--arithmetic", "float64", "--format", "json"]
+    ideal, stored = (CliRunner().invoke(command, [str(folder), *asked, "--reading", reading]) for reading in ("ideal", "stored"))
+    assert ideal.exit_code == stored.exit_code == 0
+    assert ideal.output != stored.output
+    assert load(str(folder), "stored").reading.startswith("stored: rotary angles are position times the float32")
+    refused = CliRunner().invoke(command, ["capstone", "--reading", "stored"])
+    assert refused.exit_code != 0
+    assert "--reading stored: capstone has nothing that can be read in two ways" in str(refused.exception or "") + refused.output
 
 
 def test_random_settings_are_refused_in_a_line_or_read(tmp_path: Path) -> None:

@@ -110,15 +110,16 @@ def told(plan: Plan, reading: Reading) -> str:
     """How constants are read that are real numbers, in one text for descriptions and certificates."""
     if plan.rope is None:
         return ""
+    kinds = {rope.kind for rope in (plan.rope, plan.window_rope) if rope is not None} - {"default"}
+    power = f"base^(−2i/d){''.join(f', scaled ({kind})' for kind in sorted(kinds))}"
     angles = (
-        "position · base^(−2i/d), real numbers"
-        if reading == "ideal"
-        else "position times a float32 number, as computed for base^(−2i/d)"
+        f"position · {power}, real numbers" if reading == "ideal" else f"position times the float32 number computed for {power}"
     )
+    said = f"{reading}: rotary angles are {angles}"
     if not plan.root_scale:
-        return f"{reading}: rotary angles are {angles}"
+        return said
     scale = "√dim" if reading == "ideal" else "√dim rounded to float32 and then to the type of the embedding"
-    return f"{reading}: rotary angles are {angles}; embeddings are multiplied by {scale}"
+    return f"{said}; embeddings are multiplied by {scale}"
 
 
 def _block(plan: Plan, tree: Tree, n: int) -> BlockWeights:
