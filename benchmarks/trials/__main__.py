@@ -11,6 +11,7 @@ from benchmarks import report
 TRIALS = (
     "certificates",
     "checkpoints",
+    "families",
     "journals",
     "llamas",
     "symmetry",

@@ -223,7 +223,7 @@ def test_nested_and_repeated_headers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"model_type": "llama"}, "model_type: 'llama' is not supported; supported: gpt2"),
+        ({"model_type": "bert"}, "model_type: 'bert' is not supported; supported: gpt2"),
         ({"model_type": None}, "model_type: is missing"),
         ({"architectures": ["GPT2ForSequenceClassification"]}, "architectures: 'GPT2ForSequenceClassification' is not supported"),
         ({"add_cross_attention": True}, "add_cross_attention: true is not supported; supported: false"),

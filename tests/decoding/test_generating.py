@@ -19,7 +19,9 @@ from exactformer.decoding import GREEDY, Chosen, DecodingError, Strategy, genera
 from exactformer.decoding import generating as subject
 from exactformer.model import Config, InputError, Model, Weights, forward
 from exactformer.numbers import array, compare, exact
-from exactformer.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
+from exactformer.tokenizers import CharacterTokenizer, WordTokenizer
+from exactformer.tokenizers.byte_pairs import spelled
+from exactformer.tokenizers.packaged import byte_level
 from random_models import random_config, random_model, random_tokens
 from sorter import sorter
 
@@ -204,7 +206,7 @@ def test_a_continuation_streams() -> None:
 def test_characters_are_held_back_until_they_are_whole() -> None:
     data = "é€!".encode()
     names = tuple(sorted(set(data)))
-    tokenizer = BytePairTokenizer([bytes([byte]) for byte in range(256)], range(256))
+    tokenizer = byte_level({spelled(bytes([byte])): byte for byte in range(256)}, [], {})
     assert len(names) == len(data)
     order = [names.index(byte) for byte in data]
 

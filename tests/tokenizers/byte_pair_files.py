@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exactformer.tokenizers import BytePairTokenizer, TokenizerError, load_tokenizer
-from exactformer.tokenizers.byte_pairs import merges, spelled
+from exactformer.tokenizers.byte_pairs import spelled
 from exactformer.tokenizers.packaged import gpt2
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -23,10 +23,8 @@ def few() -> tuple[dict[str, int], list[tuple[str, str]]]:
 
 @cache
 def gpt2_files() -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """GPT-2's vocab.json and merges.txt, worked out from its ranks."""
-    ranks = gpt2().ranks
-    last = [merges(token, ranks)[1][-1] for token in ranks if len(token) > 1]
-    return {name: id for id, name in enumerate(gpt2().vocabulary)}, [(spelled(merge.left), spelled(merge.right)) for merge in last]
+    """GPT-2's vocab.json and merges.txt."""
+    return {name: id for id, name in enumerate(gpt2().vocabulary)}, list(gpt2().pairs)
 
 
 def tokenizer_json(vocab: dict[str, int], pairs: list[tuple[str, str]]) -> dict[str, Any]:

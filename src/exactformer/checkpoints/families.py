@@ -75,12 +75,25 @@ _GENERATION = frozenset({
 })  # fmt: skip
 
 # What is returned beside the logits, how memory is saved, how training began; and the heads that classify, which are not read.
+_AROUND = frozenset({
+    "chunk_size_feed_forward", "classifier_dropout", "finetuning_task", "gradient_checkpointing", "hidden_dropout", "id2label",
+    "initializer_range", "is_decoder", "label2id", "num_labels", "output_attentions", "output_hidden_states", "output_past",
+    "problem_type", "return_dict", "tf_legacy_loss", "use_cache",
+})  # fmt: skip
+HARMLESS = _BOOKKEEPING | _GENERATION | _AROUND  # in every family of the transformers library
+FIXED: Mapping[str, tuple[object, ...]] = {
+    "add_cross_attention": (False,),
+    "cross_attention_hidden_size": (None,),
+    "is_encoder_decoder": (False,),
+    "pruned_heads": ({}, None),
+    "quantization_config": (None,),
+    "tie_encoder_decoder": (False,),
+    "use_bfloat16": (False,),
+}
+
 _GPT2_HARMLESS = frozenset({
-    "attn_pdrop", "chunk_size_feed_forward", "classifier_dropout", "embd_pdrop", "finetuning_task", "gradient_checkpointing",
-    "hidden_dropout", "id2label", "initializer_range", "is_decoder", "label2id", "n_special", "num_labels", "output_attentions",
-    "output_hidden_states", "output_past", "predict_special_tokens", "problem_type", "resid_pdrop", "return_dict",
-    "summary_activation", "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type",
-    "summary_use_proj", "tf_legacy_loss", "use_cache",
+    "attn_pdrop", "embd_pdrop", "n_special", "predict_special_tokens", "resid_pdrop", "summary_activation", "summary_first_dropout",
+    "summary_last_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
 })  # fmt: skip
 
 _SIZES = frozenset({"n_embd", "n_head", "n_inner", "n_layer", "vocab_size"})
@@ -91,17 +104,8 @@ GPT2 = Family(
         "activation_function", "architectures", "layer_norm_epsilon", "model_type", "n_ctx", "n_positions",
         "scale_attn_by_inverse_layer_idx", "scale_attn_weights", "tie_word_embeddings",
     },
-    harmless=_BOOKKEEPING | _GENERATION | _GPT2_HARMLESS,
-    fixed={
-        "add_cross_attention": (False,),
-        "cross_attention_hidden_size": (None,),
-        "is_encoder_decoder": (False,),
-        "pruned_heads": ({}, None),
-        "quantization_config": (None,),
-        "reorder_and_upcast_attn": (False, True),  # the order of float operations
-        "tie_encoder_decoder": (False,),
-        "use_bfloat16": (False,),
-    },
+    harmless=HARMLESS | _GPT2_HARMLESS,
+    fixed={**FIXED, "reorder_and_upcast_attn": (False, True)},  # the order of float operations
 )  # fmt: skip
 
 MINGPT_AND_NANOGPT = Family(

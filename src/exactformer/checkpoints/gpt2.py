@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.buffers import hides, is_mask
+from exactformer.checkpoints.decoder import token_names
+from exactformer.checkpoints.errors import CheckpointError
 from exactformer.checkpoints.safetensors import Tensor
 from exactformer.checkpoints.settings import Settings
+from exactformer.checkpoints.tree import Tree
 from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigError, MlpWeights, Model, NormWeights, Weights
 
 _BUFFER = re.compile(r"h\.[0-9]+\.attn\.(bias|masked_bias)")  # the causal mask, which older versions saved with the weights
-_HIDES = -1e4  # what older versions put in the place of a score that is masked, or less
 
 
 def gpt2(given: Settings, tensors: dict[str, Tensor], vocabulary: Sequence[str] | None = None) -> Model:
@@ -26,11 +28,12 @@ def gpt2(given: Settings, tensors: dict[str, Tensor], vocabulary: Sequence[str] 
     head = _head(tree, embedding)
     blocks = tuple(_block(tree, f"h.{n}") for n in range(given.n_layer))
     ln_final = tree.norm("ln_f")
+    tree.check_masks()
     tree.check_nothing_left()
     try:
         config = Config(
-            vocabulary=_names(given, vocabulary), dim=width, heads=heads, blocks=given.n_layer, norm="pre", final_norm=True,
-            epsilon=given.epsilon, mask="causal", scale="sqrt" if given.scale_attn_weights else "none",
+            vocabulary=token_names(given.path, given.vocab_size, vocabulary), dim=width, heads=heads, blocks=given.n_layer,
+            norm="pre", final_norm=True, epsilon=given.epsilon, mask="causal", scale="sqrt" if given.scale_attn_weights else "none",
             scale_by_block=given.scale_attn_by_inverse_layer_idx, positions="table", length=given.n_positions, mlp=given.n_inner,
             activation=given.activation, unembedding="none" if given.head == "none" else "tied" if head is None else "own",
         )  # fmt: skip
@@ -39,29 +42,11 @@ def gpt2(given: Settings, tensors: dict[str, Tensor], vocabulary: Sequence[str] 
         raise CheckpointError(given.path.parent, str(error)) from None
 
 
-class _Tree:
-    """The tensors without the prefix that some files have, each checked against the settings as it is taken."""
-
+class _Tree(Tree):
     def __init__(self, given: Settings, tensors: dict[str, Tensor]) -> None:
+        super().__init__(given.path, tensors, "transformer.", "wte.weight")
         self.given = given
-        prefix = "transformer." if "transformer.wte.weight" in tensors else ""
-        self.tensors = {name.removeprefix(prefix): tensor for name, tensor in tensors.items()}
-        if len(self.tensors) < len(tensors):
-            name = next(name for name in tensors if prefix + name in tensors)
-            raise tensors[name].error("is there twice, with and without the prefix 'transformer.'")
-        self.left = set(self.tensors)
         self.transposed = self._transposed()
-
-    def get(self, name: str, *shape: int, fields: str = "") -> Any:
-        """The tensor, whose shape must be what the `fields` of the settings say."""
-        if name not in self.tensors:
-            raise CheckpointError(self.given.path.parent, f"tensor {shown(name)}", "is missing")
-        tensor = self.tensors[name]
-        if tensor.shape != shape:
-            said = f" ({fields})" if fields else ""
-            raise tensor.error(f"has the shape {_shape(tensor.shape)}, where {self.given.path.name} asks for {_shape(shape)}{said}")
-        self.left.discard(name)
-        return tensor.array()
 
     def matrix(self, name: str, rows: int, columns: int) -> Any:
         """[rows, columns], whichever way it is stored: x W of the transformers library, or x Wᵀ of a linear layer."""
@@ -80,13 +65,13 @@ class _Tree:
         width, name = self.given.n_embd, "h.0.attn.c_attn.weight"
         return name in self.tensors and self.tensors[name].shape == (3 * width, width)
 
-    def check_nothing_left(self) -> None:
+    def check_masks(self) -> None:
         for name in sorted(self.left):
-            tensor, buffer = self.tensors[name], _BUFFER.fullmatch(name)
-            if buffer is None:
-                raise tensor.error(f"has no place in the model that {self.given.path.name} describes")
-            if not (_causal(tensor, self.given.n_positions) if buffer[1] == "bias" else _hides(tensor)):
-                raise tensor.error("is not the causal mask, which older versions saved under this name")
+            if (buffer := _BUFFER.fullmatch(name)) is not None:
+                tensor = self.tensors[name]
+                if not (is_mask(tensor, self.given.n_positions) if buffer[1] == "bias" else hides(tensor)):
+                    raise tensor.error("is not the causal mask, which older versions saved under this name")
+                self.left.discard(name)
 
 
 def _block(tree: _Tree, name: str) -> BlockWeights:
@@ -114,40 +99,12 @@ def _block(tree: _Tree, name: str) -> BlockWeights:
     )
 
 
-def _causal(tensor: Tensor, length: int) -> bool:
-    """Is it 1 up to the diagonal and 0 beyond? (Some programs load a mask that differs, and compute with it.)"""
-    if tensor.shape != (1, 1, length, length):
-        return False
-    rows = tensor.array(mask=True)[0, 0]
-    return all((row[: n + 1] == 1).all() and not row[n + 1 :].any() for n, row in enumerate(rows))
-
-
-def _hides(tensor: Tensor) -> bool:
-    """Is it one number so low that nothing is left of a score in its place?"""
-    return tensor.shape in ((), (1,)) and bool((tensor.array() <= _HIDES).all())
-
-
 def _head(tree: _Tree, embedding: Any) -> Any | None:
     """The unembedding [dim, vocabulary] where the model has one of its own."""
     given, name = tree.given, "lm_head.weight"
-    if given.head == "none" or (given.head != "own" and name not in tree.tensors):
+    if given.head == "tied":
+        tree.check_tied(name, "wte.weight", embedding)
+    if given.head in ("tied", "none") or (given.head == "as found" and name not in tree.tensors):
         return None
     head = tree.get(name, given.vocab_size, given.n_embd)
-    if given.head == "own" or not np.array_equal(head, embedding, equal_nan=True):
-        if given.head == "tied":
-            raise tree.tensors[name].error(f"differs from wte.weight, though {given.path.name} says that the two are tied")
-        return head.T
-    return None
-
-
-def _names(given: Settings, vocabulary: Sequence[str] | None) -> tuple[str, ...]:
-    size = given.vocab_size
-    if vocabulary is None:
-        return tuple(map(str, range(size)))
-    if len(vocabulary) > size:
-        raise given.error("vocab_size", f"is {size:,}, but the tokenizer has {len(vocabulary):,} tokens")
-    return (*vocabulary, *(f"[{n}]" for n in range(len(vocabulary), size)))
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return " × ".join(map(str, shape)) or "of a single number"
+    return head.T if given.head == "own" or not np.array_equal(head, embedding, equal_nan=True) else None

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from exactformer.checkpoints.decoder import Plan, build, told
 from exactformer.checkpoints.documents import read_document
-from exactformer.checkpoints.errors import CheckpointError
+from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.fields import Fields
+from exactformer.checkpoints.gemma import gemma, gemma2, gemma3
 from exactformer.checkpoints.gpt2 import gpt2
+from exactformer.checkpoints.gpt_neo import gpt_neo
+from exactformer.checkpoints.gpt_neox import gpt_neox
+from exactformer.checkpoints.llama import llama, mistral, qwen2, qwen3
+from exactformer.checkpoints.phi import phi
+from exactformer.checkpoints.rope import READINGS, Reading
 from exactformer.checkpoints.safetensors import Tensor, read_shards, read_tensors
 from exactformer.checkpoints.settings import settings
 from exactformer.model import Model
 
+PLANS: Mapping[str, Callable[[Fields], Plan]] = {
+    "llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gemma": gemma, "gemma2": gemma2, "gemma3_text": gemma3,
+    "phi": phi, "gpt_neox": gpt_neox, "gpt_neo": gpt_neo,
+}  # fmt: skip
+FAMILIES = ("gpt2", *PLANS)
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 ENDINGS = (".safetensors", *_PICKLES)  # of files that hold weights, whether they are read or refused
 
@@ -27,6 +40,7 @@ class Checkpoint:
     model: Model
     name: str
     folder: Path
+    reading: str = ""  # how constants are read that are real numbers, and that a library rounds; empty: there are none
 
     def check_finite(self) -> None:
         """Refuse a weight that is not a number, or infinite. This reads all weights, so opening does not do it."""
@@ -35,15 +49,19 @@ class Checkpoint:
                 raise CheckpointError(self.folder, name, "has an entry that is infinite or not a number")
 
 
-def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None) -> Checkpoint:
+def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, reading: Reading = "ideal") -> Checkpoint:
     """The model in a folder with `config.json` and `model.safetensors`, or in shards, or with the safetensors file `path`.
 
     `vocabulary` gives the tokens their names, as a tokenizer has them; without one they are called "0", "1", …
+    `reading` says how the angles of rotary positions are meant: "ideal", over the reals, or "stored", the floats that the
+    transformers library computes for them.
 
     >>> open_checkpoint("no such folder")
     Traceback (most recent call last):
     exactformer.checkpoints.errors.CheckpointError: no such folder: there is no such folder
     """
+    if reading not in READINGS:
+        raise ValueError(f"reading: {reading!r} is not one of {', '.join(READINGS)}")
     path = Path(path)
     if path.is_dir():
         folder, tensors = path, _tensors(path)
@@ -56,8 +74,20 @@ def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None) -
     config = folder / "config.json"
     if not config.exists():
         raise CheckpointError(folder, "has no config.json")
-    model = gpt2(settings(read_document(config), config), tensors, vocabulary)
-    return Checkpoint(model, folder.resolve().name, folder)
+    model, said = _model(Fields(read_document(config), config), tensors, vocabulary, reading)
+    return Checkpoint(model, folder.resolve().name, folder, said)
+
+
+def _model(fields: Fields, tensors: dict[str, Tensor], vocabulary: Sequence[str] | None, reading: Reading) -> tuple[Model, str]:
+    """The model, and how its constants are read."""
+    kind = fields.get("model_type")
+    if "block_size" in fields.document or kind == "gpt2":
+        return gpt2(settings(fields), tensors, vocabulary), ""
+    if not isinstance(kind, str) or kind not in PLANS:
+        problem = "is missing" if kind is None else f"{shown(kind)} is not supported"
+        raise fields.error("model_type", f"{problem}; supported: {', '.join(FAMILIES)}")
+    plan = PLANS[kind](fields)
+    return build(plan, tensors, vocabulary, reading), told(plan, reading)
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:

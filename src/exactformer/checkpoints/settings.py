@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from exactformer.checkpoints.documents import Decimal
 from exactformer.checkpoints.errors import CheckpointError, shown
 from exactformer.checkpoints.families import GPT2, MINGPT_AND_NANOGPT
+from exactformer.checkpoints.fields import GPT2_ACTIVATIONS, Fields
 from exactformer.model.arithmetics.roles import Activation
-from exactformer.numbers import Exact, exact
+from exactformer.numbers import Exact
 
-_ACTIVATIONS: dict[str, Activation] = {
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "gelu": "gelu",
-    "relu": "relu",
-}
-_LARGEST = (1 << 31) - 1
 Head = Literal["tied", "own", "none", "as found"]  # as found: its own where the file has one, else tied
 
 
@@ -44,31 +37,28 @@ class Settings:
         return CheckpointError(self.path, field, problem)
 
 
-def settings(document: dict[str, Any], path: Path) -> Settings:
-    """The settings in `document`, which was read from `path`.
+def settings(fields: Fields) -> Settings:
+    """The settings of a config.json.
 
-    >>> fields = {"n_layer": 2, "n_head": 2, "n_embd": 8, "vocab_size": 5, "layer_norm_epsilon": Decimal("1e-05")}
-    >>> settings(fields | {"model_type": "gpt2", "n_positions": 6}, Path("config.json")).epsilon
+    >>> from exactformer.checkpoints.documents import Decimal
+    >>> given = {"n_layer": 2, "n_head": 2, "n_embd": 8, "vocab_size": 5, "layer_norm_epsilon": Decimal("1e-05")}
+    >>> settings(Fields(given | {"model_type": "gpt2", "n_positions": 6}, Path("config.json"))).epsilon
     exact('1/100000')
-    >>> settings(fields | {"model_type": "llama", "n_positions": 6}, Path("config.json"))
-    Traceback (most recent call last):
-    exactformer.checkpoints.errors.CheckpointError: config.json: model_type: 'llama' is not supported; supported: gpt2
     """
-    fields = _Fields(document, path)
-    family = _Small(fields) if "block_size" in document else _Library(fields)
+    family = _Small(fields) if "block_size" in fields.document else _Library(fields)
     width, heads = fields.count("n_embd"), fields.count("n_head")
     if width % heads:
         raise fields.error("n_head", f"{heads} heads do not divide n_embd, which is {width}")
     return Settings(
-        path=path,
+        path=fields.path,
         n_layer=fields.count("n_layer", least=0),
         n_head=heads,
         n_embd=width,
         n_inner=fields.count("n_inner", 4 * width),
         n_positions=family.positions(),
         vocab_size=fields.count("vocab_size"),
-        epsilon=fields.epsilon(),
-        activation=fields.activation(family.activation),
+        epsilon=fields.epsilon("layer_norm_epsilon", "1e-5"),
+        activation=_activation(fields, family.activation),
         head=family.head(),
         biases=fields.flag("bias", True),  # of nanoGPT
         scale_attn_weights=fields.flag("scale_attn_weights", True),
@@ -76,62 +66,11 @@ def settings(document: dict[str, Any], path: Path) -> Settings:
     )
 
 
-class _Fields:
-    """Typed access to the fields of a document. A count that is null counts as not given; a flag that is null is refused, as other
-    programs take it for false where a missing one is true.
-    """
-
-    def __init__(self, document: dict[str, Any], path: Path) -> None:
-        self.document, self.path = document, path
-
-    def error(self, field: str, problem: str) -> CheckpointError:
-        return CheckpointError(self.path, field, problem)
-
-    def get(self, field: str) -> Any:
-        return self.document.get(field)
-
-    def count(self, field: str, default: int | None = None, least: int = 1) -> int:
-        value = self.get(field)
-        if value is None:
-            if default is None:
-                raise self.error(field, "is missing")
-            return default
-        if type(value) is not int or not least <= value <= _LARGEST:
-            raise self.error(field, f"{shown(value)} is not a whole number from {least} to {_LARGEST:,}")
-        return value
-
-    def flag(self, field: str, default: bool) -> bool:
-        if field not in self.document:
-            return default
-        value = self.get(field)
-        if not isinstance(value, bool):
-            raise self.error(field, f"{shown(value)} is not true or false")
-        return value
-
-    def epsilon(self) -> Exact:
-        """The decimal as it is written: 1e-05 is 1/100000."""
-        field = "layer_norm_epsilon"
-        if field not in self.document:
-            return exact("1e-5")
-        value = self.get(field)
-        if type(value) is not int and not isinstance(value, Decimal):
-            raise self.error(field, f"{shown(value)} is not a number")
-        try:
-            number = exact(str(value))
-        except ValueError as error:
-            raise self.error(field, str(error)) from None
-        if not 0 <= number <= 1:
-            raise self.error(field, f"{shown(value)} is not between 0 and 1")
-        return number
-
-    def activation(self, default: str | None) -> Activation:
-        field = "activation_function"
-        name = self.document.get(field, default)
-        if name is None and field not in self.document:
-            raise self.error(field, "is missing, and nothing shows whether this is minGPT (gelu_new) or nanoGPT (gelu)")
-        if not isinstance(name, str) or name not in _ACTIVATIONS:
-            raise self.error(field, f"{shown(name)} is not one of {', '.join(_ACTIVATIONS)}")
-        return _ACTIVATIONS[name]
+def _activation(fields: Fields, default: str | None) -> Activation:
+    field = "activation_function"
+    if default is None and field not in fields.document:
+        raise fields.error(field, "is missing, and nothing shows whether this is minGPT (gelu_new) or nanoGPT (gelu)")
+    return fields.choice(field, GPT2_ACTIVATIONS, default)
 
 
 class _Library:
@@ -139,12 +78,8 @@ class _Library:
 
     activation = "gelu_new"
 
-    def __init__(self, fields: _Fields) -> None:
+    def __init__(self, fields: Fields) -> None:
         self.fields = fields
-        kind = fields.get("model_type")
-        if kind != "gpt2":
-            problem = "is missing" if kind is None else f"{shown(kind)} is not supported"
-            raise fields.error("model_type", f"{problem}; supported: gpt2")
         GPT2.check(fields.document, fields.path)
 
     def positions(self) -> int:
@@ -170,7 +105,7 @@ class _Library:
 class _Small:
     """minGPT (tanh-GELU, a head of its own, `model_type` and `embd_pdrop`) or nanoGPT (GELU, tied, `bias` and `dropout`)."""
 
-    def __init__(self, fields: _Fields) -> None:
+    def __init__(self, fields: Fields) -> None:
         self.fields = fields
         MINGPT_AND_NANOGPT.check(fields.document, fields.path)
         nano = any(field in fields.document for field in ("bias", "dropout"))

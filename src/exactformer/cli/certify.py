@@ -26,7 +26,7 @@ from exactformer.cli.common import (
     output_option,
     refuse,
 )
-from exactformer.cli.inputs import ids_of, input_options, opened, source_argument
+from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _NOT_TO_VERIFY = (
 @click.command("certify")
 @source_argument()
 @input_options
+@reading_option
 @max_option(1, "How many tokens are to be proved, one after the other.")
 @click.option("--top", type=Whole(1, 1000), default=5, show_default=True, help="How many of the largest logits to show.")
 @click.option(
@@ -77,7 +78,7 @@ _NOT_TO_VERIFY = (
 )
 @output_option
 def command(
-    source: str, asked: Input, most: int, top: int, cap: int, digits: int, audit: bool,
+    source: str, asked: Input, reading: str, most: int, top: int, cap: int, digits: int, audit: bool,
     compare: str | None, expect: Path | None, tolerance: str | None, form: str, verify: Path | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove the next tokens of a model: each the argmax of the exact network, with its margin and proved digits."""
@@ -86,7 +87,7 @@ def command(
         for option in _NOT_TO_VERIFY:
             name = {"form": "format", "most": "max"}.get(option, option)
             refuse(given(option), f"--{name}: does not go with --verify")
-        _verify(source, verify)
+        _verify(source, verify, reading)
         return
     from exactformer.certificates.expected import read_logits
     from exactformer.certificates.question import check_question
@@ -97,7 +98,7 @@ def command(
         count.isascii() and count.isdigit(),
         f"--tokens: {count[:40]} is not a count any more: --max {count[:40]} proves so many tokens (an input of one token: --ids)",
     )
-    worksheet = opened(source)
+    worksheet = opened(source, reading=reading)
     ids = ids_of(asked, worksheet)
     title = worksheet.title or source
     check_question(worksheet.model, source, ids, most)
@@ -280,7 +281,7 @@ class _Run:
         emit("".join(parts), self.output)
 
 
-def _verify(source: str, file: Path) -> None:
+def _verify(source: str, file: Path, reading: str) -> None:
     """Check a certificate; what differs is told with its line."""
     from exactformer.certificates.certificate import CertificateError
     from exactformer.certificates.file import read
@@ -291,7 +292,7 @@ def _verify(source: str, file: Path) -> None:
         written = read(file)
     except CertificateError as error:
         raise click.ClickException(str(error)) from None
-    worksheet = opened(source)
+    worksheet = opened(source, reading=reading)
     certificate = written.certificate
     check_memory(worksheet.model, worksheet.title or source, len(certificate.ids) + len(certificate.tokens), certificate.cap)
     worksheet.checked()

@@ -27,7 +27,7 @@ from exactformer.cli.common import (
     settled_arithmetic,
     sized_arithmetic_option,
 )
-from exactformer.cli.inputs import ids_of, input_options, opened, source_argument
+from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.command("generate")
 @source_argument("capstone")
 @input_options
+@reading_option
 @max_option(20, "The most tokens that are to follow.")
 @click.option("--top-k", type=Whole(1), metavar="K", help="Draw only from the K largest logits.")
 @click.option("--top-p", metavar="P", help="Draw from the smallest set whose probabilities reach P, e.g. 0.9 or 9/10.")
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @output_option
 def command(
-    source: str, asked: Input, most: int, top_k: int | None, top_p: str | None, temperature: str | None,
+    source: str, asked: Input, reading: str, most: int, top_k: int | None, top_p: str | None, temperature: str | None,
     seed: int | None, stop: tuple[str, ...], digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Continue a text: greedily, or with --top-k, --top-p, --temperature or --seed by drawing, which is proved too."""
@@ -62,7 +63,7 @@ def command(
     refuse(arithmetic == "certified", "--arithmetic certified: exactformer certify proves tokens with it, one after the other")
     try:
         strategy = _strategy(top_k, top_p, temperature, seed)
-        worksheet = opened(source)
+        worksheet = opened(source, reading=reading)
         ids = ids_of(asked, worksheet)
         if not given("digits"):  # which goes with exact alone
             positions = min(len(ids) + most - 1, worksheet.model.config.length or len(ids) + most - 1)

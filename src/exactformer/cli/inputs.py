@@ -51,6 +51,13 @@ def input_options(function: Command) -> Command:
     return command
 
 
+def reading_option(function: Command) -> Command:
+    """--reading, for commands on a model whose folder leaves it open."""
+    told = "Of a model folder: rotary angles as real numbers (ideal), or the floats that transformers computes for them (stored)."
+    kinds = click.Choice(("ideal", "stored"))
+    return click.option("--reading", type=kinds, default="ideal", show_default=True, help=told)(function)
+
+
 def ids_of(given: Input, worksheet: Worksheet) -> list[int]:
     """The ids that an input is. Numbers in a prompt for a model without a tokenizer are an old spelling of ids."""
     from exactformer.worksheets import Input
@@ -73,19 +80,21 @@ def standard_input() -> str:
     return decoded(content, "standard input")
 
 
-def loaded(source: str) -> Worksheet:
+def loaded(source: str, reading: Any = "ideal") -> Worksheet:
     """The worksheet of a source; that on standard input can be asked for once."""
     from exactformer.worksheets import load, loads
 
-    return loads(standard_input(), "standard input") if source == STDIN else load(source)
+    worksheet = loads(standard_input(), "standard input") if source == STDIN else load(source, reading)
+    refuse(reading != "ideal" and not worksheet.reading, f"--reading {reading}: {source} has nothing that can be read in two ways")
+    return worksheet
 
 
 def opened(
     source: str, changes: tuple[str, ...] = (), hard: bool = False, mask: Any = None, strength: str | None = None,
-    length: int | None = None,
+    length: int | None = None, reading: str = "ideal",
 ) -> Worksheet:  # fmt: skip
     """The worksheet of a source, with the changes that options ask for."""
-    return changed(loaded(source), changes, hard, mask, strength, length)
+    return changed(loaded(source, reading), changes, hard, mask, strength, length)
 
 
 def changed(

@@ -28,7 +28,7 @@ from exactformer.cli.common import (
     upstream,
     width,
 )
-from exactformer.cli.inputs import ids_of, input_options, opened, source_argument
+from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.command("trace")
 @source_argument("capstone")
 @input_options
+@reading_option
 @change_options
 @click.option(
     "--norm",
@@ -57,12 +58,12 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @output_option
 def command(
-    source: str, asked: Input, norm: Any, changes: tuple[str, ...], hard: bool, mask: str | None,
+    source: str, asked: Input, reading: str, norm: Any, changes: tuple[str, ...], hard: bool, mask: str | None,
     strength: str | None, length: int | None,
     steps: tuple[str, ...], decimals: int | None, stable: bool, mistakes: tuple[str, ...], target: str | None, stop_at_named: bool,
     digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
-    """Trace a forward pass line by line: a built-in example (by default the capstone), your own worksheet, or a GPT-2 folder."""
+    """Trace a forward pass line by line: a built-in example (by default the capstone), your own worksheet, or a model folder."""
     from exactformer.model.changing import with_norm
     from exactformer.render import tables
     from exactformer.worksheets.cost import TRACING
@@ -88,7 +89,7 @@ def command(
     )
     digits_of_named_numbers(arithmetic)
     with Progress() as progress:
-        worksheet = opened(source, changes, hard, mask, strength, length)
+        worksheet = opened(source, changes, hard, mask, strength, length, reading)
         if norm is not None:
             worksheet = replace(worksheet, model=with_norm(worksheet.model, norm))
         if stable:

@@ -11,10 +11,10 @@ from exactformer.tokenizers import Tokenizer
 class Pieces:
     """Fed with one token after another. Without a tokenizer, tokens are words with a space between them.
 
-    >>> from exactformer.tokenizers import BytePairTokenizer
-    >>> pieces = Pieces(BytePairTokenizer([bytes([byte]) for byte in range(256)], range(256)), (), [])
-    >>> [pieces.text(byte) for byte in "é!".encode()]
-    ['', 'é', '!']
+    >>> from exactformer.tokenizers import gpt2
+    >>> pieces = Pieces(gpt2(), (), [])
+    >>> [pieces.text(id) for id in gpt2().encode("ก!")]
+    ['', 'ก', '!']
     """
 
     def __init__(self, tokenizer: Tokenizer | None, vocabulary: tuple[str, ...], prompt: Sequence[int]) -> None:

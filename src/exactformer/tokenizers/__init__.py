@@ -1,4 +1,4 @@
-"""Texts to tokens and back: GPT-2's byte pairs, words, characters."""
+"""Texts to tokens and back: byte pairs, words, characters."""
 
 from exactformer.tokenizers.byte_pair_tokenizer import BytePairTokenizer
 from exactformer.tokenizers.folder import load_tokenizer

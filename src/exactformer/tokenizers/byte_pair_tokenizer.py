@@ -1,30 +1,32 @@
-"""Byte-level byte-pair encoding as GPT-2 does it, on the tiktoken library."""
+"""Byte-pair encoding, on Hugging Face's tokenizers library, which cuts texts into tokens."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
-from exactformer.tokenizers.byte_pairs import merges, spelled
-from exactformer.tokenizers.tokenizer import Piece, TokenizerError, checked_id, checked_text
+from exactformer.tokenizers.byte_pairs import merges, spelled, unspelled
+from exactformer.tokenizers.tokenizer import Merge, Piece, TokenizerError, brief, checked_id, checked_text
 
-# GPT-2's pattern, which cuts a text before any merge: contractions; words, numbers, other signs, each with at most a space before;
-# white space, of which the last character is left to what follows. Possessive, so that long runs need no stack.
-_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-# White space in the pattern's sense (Unicode's property, not Python's \s), in runs that might overflow the library's stack.
-_LONG_BLANK = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]{1000,}")
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Library
+
 _STRAY_BYTES = re.compile("([\udc80-\udcff]+)")
+_FALLBACK = re.compile("<0x([0-9A-F]{2})>")
+SPACE = "▁"  # what stands for a space in a vocabulary of characters
+Letters = Literal["bytes", "characters"]  # what a letter of a token's name is: a byte that is spelled so, or itself
 
 
 class BytePairTokenizer:
-    """Tokens in the order of their ranks (the single bytes first), and the id of each.
+    """`vocab` has the ids of tokens by name, `pairs` what may be merged, in order; `added` are tokens that are found before all
+    else. `before` and `after` are ids that the library puts around a text; with `prefix_space` it puts a space before, which
+    `decode` takes away again with `strips_space`.
 
-    `added` are tables {content: id} of tokens that are found before anything else: those of the first table in the
-    text, those of the second in what is left. `others` are tokens that no text becomes, but that a model may choose.
-
-    >>> tokenizer = BytePairTokenizer([*(bytes([byte]) for byte in range(256)), b"ab"], range(257), [{"<end>": 257}])
+    >>> from exactformer.tokenizers.packaged import byte_level
+    >>> vocab = {spelled(bytes([byte])): byte for byte in range(256)} | {"ab": 256}
+    >>> tokenizer = byte_level(vocab, [("a", "b")], {"<end>": 257})
     >>> tokenizer.encode("abba<end>")
     [256, 98, 97, 257]
     >>> tokenizer.decode([256, 257]), tokenizer.vocabulary[256]
@@ -33,103 +35,112 @@ class BytePairTokenizer:
 
     def __init__(
         self,
-        tokens: Sequence[bytes],
-        ids: Sequence[int],
-        added: Sequence[Mapping[str, int]] = (),
-        others: Mapping[int, bytes] = MappingProxyType({}),
+        library: Library,
+        vocab: Mapping[str, int],
+        pairs: Sequence[tuple[str, str]],
+        added: Mapping[str, int],
+        letters: Letters = "bytes",
+        before: Sequence[int] = (),
+        after: Sequence[int] = (),
+        prefix_space: bool = False,
+        strips_space: bool = False,
     ) -> None:
-        self.ranks = {token: rank for rank, token in enumerate(tokens)}
-        self.added = {content: id for table in added for content, id in table.items()}
-        self._ids = ids
-        self._searches = [(_search(table), table) for table in added if table]
-        self._bytes = {**others, **dict(zip(ids, tokens, strict=True))}
+        self.pairs, self.added = pairs, dict(added)
+        self.before, self.after = list(before), list(after)
+        self.prefix_space, self._strips_space = prefix_space, strips_space
+        self._library, self._letters, self._ids = library, letters, vocab
+        self._bytes = {id: self._held(name) for name, id in vocab.items()}
         self._bytes |= {id: content.encode("utf-8") for content, id in self.added.items()}
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
-        """The name of each token: its bytes spelled with visible letters; for an added token its content, if that can be seen.
-
-        Of several that would be named alike, the later ones get primes.
+        """The name of each token: as the vocabulary has it, or for an added token its content, if that can be seen; else its bytes
+        spelled with visible letters. Of several that would be named alike, the later ones get primes.
         """
-        contents = {id: content for content, id in self.added.items() if content.isprintable() and " " not in content}
+        known = {id: name for name, id in self._ids.items()} if self._letters == "characters" else {}
+        known |= {id: content for content, id in self.added.items()}
         names: dict[str, None] = {}
         for id in range(len(self._bytes)):
-            name = contents.get(id) or spelled(self._bytes[id])
+            name = known.get(id, "")
+            if not name.isprintable() or not name or any(sign.isspace() for sign in name):
+                name = spelled(self._bytes[id])
             while name in names:
                 name += "′"
             names[name] = None
         return tuple(names)
 
     def encode(self, text: str, added: bool = True) -> list[int]:
-        """The ids of a text. With `added=False`, "<|endoftext|>" in it is thirteen characters and not a token."""
-        found: list[int] = []
-        for part, id in self._parts(checked_text(text), 0 if added else len(self._searches)):
-            if id is None:
-                found += (self._ids[rank] for stretch in _cut(part) for rank in self._encode_ordinary(stretch))
-            else:
-                found.append(id)
-        return found
+        """The ids of a text. With `added=False`, "<|endoftext|>" in it is thirteen characters and not a token, and no token is put
+        around the text.
+        """
+        library = self._library if added else self._without_special
+        return list(library.encode(checked_text(text), add_special_tokens=added).ids)
 
-    def encode_bytes(self, data: bytes, added: bool = True) -> list[int]:
+    def encode_bytes(self, data: bytes) -> list[int]:
         """The ids of any bytes. Stretches of UTF-8 are encoded as text; each run of bytes between them is a word of its own."""
         found: list[int] = []
         for n, part in enumerate(_STRAY_BYTES.split(data.decode("utf-8", "surrogateescape"))):
             if n % 2:
-                found += (self._ids[self.ranks[token]] for token in merges(part.encode("utf-8", "surrogateescape"), self.ranks)[0])
-            else:
-                found += self.encode(part, added)
-        return found
+                found += self._stray(part.encode("utf-8", "surrogateescape"))
+            elif part:
+                found += self._library.encode(part, add_special_tokens=False).ids
+        return [*self.before, *found, *self.after]
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """The bytes of the tokens, one after the other."""
         return b"".join(self._bytes[checked_id(id, len(self._bytes))] for id in ids)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of the ids; bytes that are not UTF-8, such as half of a character, become U+FFFD (`decode_bytes` keeps them)."""
-        return self.decode_bytes(ids).decode("utf-8", "replace")
+        """The text of the ids, without the space that encoding puts first where it does. Bytes that are not UTF-8, such as half of
+        a character, become U+FFFD (`decode_bytes` keeps them).
+        """
+        text = self.decode_bytes(ids).decode("utf-8", "replace")
+        return text.removeprefix(" ") if self._strips_space else text
 
     def piece(self, id: int) -> Piece:
         id = checked_id(id, len(self._bytes))
-        data = self._bytes[id]
-        rank = self.ranks.get(data)
-        made = merges(data, self.ranks)[1] if rank is not None and self._ids[rank] == id else ()
-        return Piece(id, self.vocabulary[id], data, tuple(made))
+        return Piece(id, self.vocabulary[id], self._bytes[id], self._merges(id))
 
     def pieces(self, text: str) -> list[Piece]:
         return [self.piece(id) for id in self.encode(text)]
 
-    def _parts(self, text: str, table: int) -> Iterator[tuple[str, int | None]]:
-        """The text in order, cut at the added tokens of this table and the next: (content, id), or (ordinary text, None)."""
-        if table == len(self._searches):
-            yield text, None
-            return
-        search, ids = self._searches[table]
-        for n, part in enumerate(search.split(text)):
-            if n % 2:
-                yield part, ids[part]
-            elif part:
-                yield from self._parts(part, table + 1)
+    def _held(self, name: str) -> bytes:
+        """What a token of the vocabulary stands for."""
+        if self._letters == "bytes":
+            data = unspelled(name)
+            return name.encode("utf-8") if data is None else data
+        byte = _FALLBACK.fullmatch(name)
+        return bytes([int(byte[1], 16)]) if byte else name.replace(SPACE, " ").encode("utf-8")
+
+    def _merges(self, id: int) -> tuple[Merge, ...]:
+        """What makes a token out of its letters, where merges do."""
+        name = self._names.get(id)
+        if name is None or id in self.added.values():
+            return ()
+        parts, made = merges(name, self._ranks)
+        if parts != [name]:
+            return ()
+        first = 256 if self._letters == "bytes" else 0  # as GPT-2 counts: the single bytes have the lowest ranks
+        return tuple(Merge(first + self._ranks[pair], *map(self._held, pair)) for pair in made)
+
+    def _stray(self, data: bytes) -> list[int]:
+        if self._letters == "bytes":
+            return [self._ids[token] for token in merges(spelled(data), self._ranks)[0]]
+        names = [f"<0x{byte:02X}>" for byte in data]
+        if missing := [name for name in names if name not in self._ids]:
+            raise TokenizerError(f"the vocabulary has no token {brief(missing[0])}, for a byte that is not UTF-8")
+        return [self._ids[name] for name in names]
 
     @cached_property
-    def _encode_ordinary(self) -> Callable[[str], list[int]]:
-        try:
-            from tiktoken import Encoding
-        except ImportError:
-            raise TokenizerError("byte-pair encoding needs the tiktoken library: pip install tiktoken") from None
-        encoding = Encoding("gpt2", pat_str=_PATTERN, mergeable_ranks=self.ranks, special_tokens={})
-        encode: Callable[[str], list[int]] = encoding.encode_ordinary
-        return encode
+    def _names(self) -> dict[int, str]:
+        return {id: name for name, id in self._ids.items()}
 
+    @cached_property
+    def _ranks(self) -> dict[tuple[str, str], int]:
+        return {pair: rank for rank, pair in enumerate(self.pairs)}
 
-def _search(table: Iterable[str]) -> re.Pattern[str]:
-    """Finds the leftmost of these contents, of several that start there the longest."""
-    return re.compile(f"({'|'.join(map(re.escape, sorted(table, key=len, reverse=True)))})")
-
-
-def _cut(text: str) -> Iterator[str]:
-    """The text, cut before the last character of each long run of white space, where the pattern cuts it in any case."""
-    start = 0
-    for run in _LONG_BLANK.finditer(text):
-        if run.end() < len(text):
-            yield text[start : run.end() - 1]
-            start = run.end() - 1
-    yield text[start:]
+    @cached_property
+    def _without_special(self) -> Library:
+        plain = type(self._library).from_str(self._library.to_str())
+        plain.encode_special_tokens = True
+        return plain

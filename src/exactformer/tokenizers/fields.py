@@ -11,8 +11,9 @@ from typing import Any
 from exactformer.messages import few
 from exactformer.tokenizers.tokenizer import TokenizerError, brief
 
-_MAX_BYTES = 16 * 2**20  # GPT-2's tokenizer.json has 3.6 million bytes at its longest
+_MAX_BYTES = 64 * 2**20  # a tokenizer.json of 262,144 tokens has 33 million bytes
 _MISSING: Any = object()
+SUPPORTED = "supported is byte-pair encoding as GPT-2, Llama and Qwen have it"
 
 
 class Fields:
@@ -57,13 +58,13 @@ class Fields:
         unknown = [field for field in self.raw if field not in known]
         if unknown:
             said = "is not a known field" if len(unknown) == 1 else "are not known fields"
-            raise self.error(few(unknown), f"{said}: only byte-level byte-pair encoding as GPT-2's is supported")
+            raise self.error(few(unknown), f"{said}: {SUPPORTED}")
 
     def must_be(self, field: str, allowed: tuple[object, ...], default: Any = None) -> None:
-        """Settings of which only one value means GPT-2's tokenizer. (In Python 0 == False, in a file they differ.)"""
+        """Settings of which only some values are supported. (In Python 0 == False, in a file they differ.)"""
         value = self.raw.get(field, default)
         if not any(type(value) is type(good) and value == good for good in allowed):
-            raise self.error(field, f"is {brief(value)}: only byte-level byte-pair encoding as GPT-2's is supported")
+            raise self.error(field, f"is {brief(value)}: {SUPPORTED}")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -89,10 +90,13 @@ def read_text(path: Path) -> str:
 
 def read_fields(path: Path) -> Fields:
     """The object that a JSON file holds."""
+    return fields_of(read_text(path), path)
+
+
+def fields_of(text: str, path: Path) -> Fields:
+    """The object that a text is, which was read from `path`."""
     try:
-        raw = json.loads(read_text(path), object_pairs_hook=_unique)
-    except TokenizerError:
-        raise
+        raw = json.loads(text, object_pairs_hook=_unique)
     except ValueError as error:
         raise TokenizerError(f"{path}: is not JSON ({error})") from None
     except RecursionError:

@@ -1,19 +1,20 @@
-"""GPT-2's own tokenizer. Its ranks are data of this package, so nothing is fetched from anywhere."""
+"""GPT-2's own tokenizer. Its merges are data of this package, so nothing is fetched from anywhere."""
 
 from __future__ import annotations
 
 import gzip
-from base64 import b64decode
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from zlib import error as ZlibError
 
 from exactformer.tokenizers.byte_pair_tokenizer import BytePairTokenizer
+from exactformer.tokenizers.byte_pairs import LETTERS
 from exactformer.tokenizers.tokenizer import TokenizerError
 
-_SIZE = 835_554
-_SHA256 = "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"  # of gpt2.tiktoken, before compression
+_SIZE = 456_304
+_SHA256 = "ac33235097fe06d4a8fff0feac994644809e6eb6ab70669e1e9fd40ae032428e"  # of the merges, before compression
 
 
 @cache
@@ -27,13 +28,32 @@ def gpt2() -> BytePairTokenizer:
     >>> [piece.name for piece in gpt2().pieces("hello my name is")]
     ['hello', 'Ġmy', 'Ġname', 'Ġis']
     """
-    tokens = [b64decode(line.split(b" ")[0]) for line in _ranks().splitlines()]
-    return BytePairTokenizer(tokens, range(len(tokens)), [{"<|endoftext|>": len(tokens)}])
+    pairs = [(left, right) for left, _, right in (line.partition(" ") for line in _merges().decode("utf-8").split("\n") if line)]
+    names = [*LETTERS, *(left + right for left, right in pairs)]
+    return byte_level({name: id for id, name in enumerate(names)}, pairs, {"<|endoftext|>": len(names)})
 
 
-def _ranks() -> bytes:
-    """The file gpt2.tiktoken: on line n the token of rank n in base64, a space, and n."""
-    name = "gpt2.tiktoken.gz"
+def byte_level(vocab: Mapping[str, int], pairs: Sequence[tuple[str, str]], added: Mapping[str, int]) -> BytePairTokenizer:
+    """A tokenizer of bytes, whose texts are cut as GPT-2 cuts them before any merge."""
+    from tokenizers.models import BPE
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    from tokenizers import AddedToken, Tokenizer
+
+    library = Tokenizer(BPE(dict(vocab), list(pairs)))
+    library.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    library.add_special_tokens([AddedToken(content, normalized=False) for content in sorted(added, key=lambda c: added[c])])
+    for content, id in added.items():
+        if library.token_to_id(content) != id:
+            raise TokenizerError(
+                f"the added token {content!r} has the id {id}, where the next one is {library.token_to_id(content)}"
+            )
+    return BytePairTokenizer(library, vocab, pairs, added)
+
+
+def _merges() -> bytes:
+    """On line n the two parts of merge n, with a space between them."""
+    name = "gpt2.merges.gz"
     try:
         with files(__package__).joinpath("data", name).open("rb") as packed, gzip.open(packed) as file:
             data = file.read(_SIZE + 1)

@@ -17,19 +17,23 @@ from exactformer.tokenizers.tokenizer import brief
 _SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _MORE_SPECIAL = ("additional_special_tokens", "extra_special_tokens")
 _OFF = (False, None)
+_CLASSES = ("GPT2Tokenizer", "LlamaTokenizer", "Qwen2Tokenizer", "GemmaTokenizer", "GPTNeoXTokenizer", "CodeGenTokenizer")
+_AGREEING = ("add_prefix_space", "add_bos_token", "add_eos_token")  # with what the tokenizer does
 _FIXED: dict[str, tuple[object, ...]] = {
-    "add_prefix_space": _OFF,
-    "add_bos_token": _OFF,
-    "add_eos_token": _OFF,
+    **dict.fromkeys(_AGREEING, (None, False, True)),
     "do_lower_case": _OFF,
     "split_special_tokens": _OFF,
-    "tokenizer_class": (None, "GPT2Tokenizer", "GPT2TokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"),
-}
+    "tokenizer_class": (
+        None, "PreTrainedTokenizer", "PreTrainedTokenizerFast", "TokenizersBackend", *_CLASSES,
+        *(f"{name}Fast" for name in _CLASSES),
+    ),
+}  # fmt: skip
 # How ids are padded, cut, shown or turned back into text, and where files came from: not which ids a text becomes.
 _HARMLESS = frozenset({
-    "backend", "chat_template", "clean_up_tokenization_spaces", "errors", "is_local", "local_files_only", "max_len", "max_length",
-    "model_input_names", "model_max_length", "name_or_path", "padding_side", "processor_class", "special_tokens_map_file",
-    "stride", "tokenizer_file", "trim_offsets", "truncation_side", "truncation_strategy", "use_fast",
+    "backend", "chat_template", "clean_up_tokenization_spaces", "errors", "is_local", "legacy", "local_files_only", "max_len",
+    "max_length", "model_input_names", "model_max_length", "name_or_path", "padding_side", "processor_class",
+    "return_token_type_ids", "sp_model_kwargs", "spaces_between_special_tokens", "special_tokens_map_file", "stride",
+    "tokenizer_file", "trim_offsets", "truncation_side", "truncation_strategy", "use_default_system_prompt", "use_fast",
 })  # fmt: skip
 
 
@@ -42,16 +46,23 @@ class Special(NamedTuple):
     id: int | None = None
 
 
-def read_settings(folder: Path) -> list[Special]:
-    """The special tokens that the settings of a tokenizer name. Settings that would change an id are refused, and those that
-    nobody here knows.
-    """
+class Settings(NamedTuple):
+    """What the files of settings say of ids: special tokens, and what is put before and after a text."""
+
+    special: list[Special]
+    agreeing: list[tuple[Fields, str, bool]]
+
+
+def read_settings(folder: Path) -> Settings:
+    """Settings that would change an id are refused, and those that nobody here knows; some must agree with the tokenizer."""
     found: list[Special] = []
+    agreeing: list[tuple[Fields, str, bool]] = []
     if (path := folder / "tokenizer_config.json").exists():
         settings = read_fields(path)
         for field, allowed in _FIXED.items():
             settings.must_be(field, allowed)
         settings.only({*_SPECIAL, *_MORE_SPECIAL, *_FIXED, *_HARMLESS, "added_tokens_decoder"})
+        agreeing += [(settings, field, settings.raw[field]) for field in _AGREEING if settings.raw.get(field) is not None]
         found += _named(settings)
         if "added_tokens_decoder" in settings.raw:
             found += _decoder(settings.table("added_tokens_decoder"))
@@ -59,12 +70,20 @@ def read_settings(folder: Path) -> list[Special]:
         settings = read_fields(path)
         settings.only({*_SPECIAL, *_MORE_SPECIAL})
         found += _named(settings)
-    return found
+    return Settings(found, agreeing)
 
 
-def check_special(named: list[Special], tokenizer: BytePairTokenizer) -> None:
-    """Refuse a special token that is not an added token of the tokenizer."""
-    for file, field, content, id in named:
+def check_settings(settings: Settings, tokenizer: BytePairTokenizer) -> None:
+    """Refuse a special token that is not an added token of the tokenizer, and what the tokenizer does otherwise."""
+    does = {
+        "add_prefix_space": tokenizer.prefix_space,
+        "add_bos_token": bool(tokenizer.before),
+        "add_eos_token": bool(tokenizer.after),
+    }
+    for file, field, value in settings.agreeing:
+        if does[field] != value:
+            raise file.error(field, f"is {value}, which is not what the tokenizer does by its own file")
+    for file, field, content, id in settings.special:
         if tokenizer.added.get(content) is None or id not in (None, tokenizer.added[content]):
             raise file.error(field, f"names {brief(content)}, which is not an added token of this tokenizer with that id")
 

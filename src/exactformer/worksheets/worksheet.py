@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from exactformer.checkpoints import ENDINGS, open_checkpoint
+from exactformer.checkpoints import ENDINGS, Reading, open_checkpoint
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import told
 from exactformer.messages import short
@@ -19,7 +19,7 @@ from exactformer.model import InputError, Model
 from exactformer.model.sight import Mask
 from exactformer.proofs.rules import Lookup
 from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2, load_tokenizer
-from exactformer.tokenizers.settings import check_special, read_settings
+from exactformer.tokenizers.settings import check_settings, read_settings
 from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
@@ -47,6 +47,7 @@ class Worksheet:
     tokenizer: Tokenizer | None = None  # what turns a prompt into tokens
     notes: tuple[tuple[str, str], ...] = ()  # what is said of steps: the end of a step's name, and a sentence
     checked: Callable[[], None] = lambda: None  # refuses weights that are no numbers; asked before they are computed with
+    reading: str = ""  # how constants are read that a folder leaves open: rotary angles as real numbers, or as floats
     words: bool = True  # without a tokenizer, is a prompt cut at its blanks? Not where tokens have ids and no names
 
     def __repr__(self) -> str:
@@ -141,8 +142,9 @@ def _noted(step: Step, notes: tuple[tuple[str, str], ...]) -> Step:
     return replace(step, remarks=(*said, *step.remarks)) if said else step
 
 
-def load(source: str | os.PathLike[str]) -> Worksheet:
-    """A built-in example by name, a worksheet by path, or the model in a folder.
+def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Worksheet:
+    """A built-in example by name, a worksheet by path, or the model in a folder, whose rotary angles are read as `open_checkpoint`
+    says.
 
     >>> load("capstone").trace("a b").token(1)
     'a'
@@ -154,22 +156,25 @@ def load(source: str | os.PathLike[str]) -> Worksheet:
         raise WorksheetError(f"the name of the worksheet is empty (built-in examples: {', '.join(examples())})")
     path = Path(name)
     if path.is_dir() or path.suffix in ENDINGS:
-        return _checkpoint(name)
+        return _checkpoint(name, reading)
     if path.suffix == ".json" and path.is_file():
         raise WorksheetError(f"{name}: is JSON, not a worksheet; of a model give the folder: {path.parent}")
     return loads(_read(path), name)
 
 
-def _checkpoint(name: str) -> Worksheet:
+def _checkpoint(name: str, reading: Reading) -> Worksheet:
     folder = Path(name) if Path(name).is_dir() else Path(name).parent
     has_one = any((folder / file).exists() for file in ("tokenizer.json", "vocab.json"))
     tokenizer = load_tokenizer(folder) if has_one else None
-    checkpoint = open_checkpoint(name, None if tokenizer is None else tokenizer.vocabulary)
+    checkpoint = open_checkpoint(name, None if tokenizer is None else tokenizer.vocabulary, reading)
     if tokenizer is None and len(checkpoint.model.config.vocabulary) == GPT2_TOKENS:  # its own, where the folder has none
         tokenizer = gpt2()
-        check_special(read_settings(folder), tokenizer)
-        checkpoint = open_checkpoint(name, tokenizer.vocabulary)
-    return Worksheet(checkpoint.model, (), checkpoint.name, "", tokenizer=tokenizer, words=False, checked=checkpoint.check_finite)
+        check_settings(read_settings(folder), tokenizer)
+        checkpoint = open_checkpoint(name, tokenizer.vocabulary, reading)
+    return Worksheet(
+        checkpoint.model, (), checkpoint.name, checkpoint.reading, tokenizer=tokenizer, reading=checkpoint.reading, words=False,
+        checked=checkpoint.check_finite,
+    )  # fmt: skip
 
 
 def example_text(name: str) -> str:
