@@ -64,3 +64,37 @@ def test_one_key_more_is_refused(family: str, tmp_path: Path) -> None:
         path.write_text(json.dumps(config | {key: value}))
         with pytest.raises(ValueError, match=f"{key}.*(may change the network|is not supported)"):
             open_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("family", "place"), [("gpt_neo", "transformer.h.{}.attn.attention"), ("gpt_neox", "gpt_neox.layers.{}.attention")]
+)
+def test_masks_of_older_versions_are_checked(family: str, place: str, tmp_path: Path) -> None:
+    """Those of blocks with a window have a window."""
+    files = pytest.importorskip("safetensors.numpy")
+    seed = next(n for n in range(1000, 1100) if _plain(family, n, tmp_path))
+    config = open_checkpoint(tmp_path).model.config
+    path, length = tmp_path / "model.safetensors", config.length or 0
+    tensors = files.load_file(path)
+    for n in range(config.blocks):
+        window = config.sight_at(n).window or length
+        mask = np.tri(length) - np.tri(length, k=-window)
+        tensors[f"{place.format(n)}.bias"], tensors[f"{place.format(n)}.masked_bias"] = (
+            mask[None, None].astype(bool),
+            np.float32([-1e9]),
+        )
+    files.save_file(tensors, path)
+    assert open_checkpoint(tmp_path).model.config == config, seed
+    wrong = tensors | {f"{place.format(0)}.bias": np.ones((1, 1, length, length), dtype=bool)}
+    files.save_file(wrong, path)
+    with pytest.raises(ValueError, match=r"attention\.bias': is not what older versions saved under this name"):
+        open_checkpoint(tmp_path)
+
+
+def _plain(family: str, seed: int, folder: Path) -> bool:
+    """A folder with its head, in one file of float32, in which some block has a window where the family has any."""
+    for file in folder.iterdir():
+        file.unlink()
+    _, told = families.written(family, seed, folder)
+    window = open_checkpoint(folder).model.config.window
+    return told["float32"] == 1 and not told["sharded"] and not told["body alone"] and (window > 0) == (family == "gpt_neo")
