@@ -10,6 +10,7 @@ from benchmarks import report
 
 TRIALS = (
     "certificates",
+    "enclosures",
     "checkpoints",
     "families",
     "journals",

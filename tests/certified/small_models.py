@@ -7,14 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from flint import arb
 
-from exactformer.certified import Ball, CertifiedArithmetic
-from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights, forward
-from exactformer.model.arithmetics.arb import ArbArithmetic
+from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights, Model, NormWeights, Weights
 from exactformer.model.weights import assembled, declared
 from exactformer.numbers import exact
-from exactformer.numbers.enclosure import precision
 
 
 def gpt2_shaped(
@@ -61,48 +57,6 @@ def gpt2_shaped(
             blocks=tuple(block() for _ in range(blocks)), ln_final=norm(1.0),
         ),
     )  # fmt: skip
-
-
-def arb_steps(model: Model, ids: list[int], bits: int = 500) -> dict[str, Any]:
-    steps: dict[str, Any] = {}
-
-    def note(step: Any) -> Any:
-        name, value = step.name, step.values
-        steps[name] = value
-        return value
-
-    forward(model, ids, ArbArithmetic(bits), note)
-    return steps
-
-
-def worst_ratio(model: Model, ids: list[int], schedule: tuple[int, ...], peer: dict[str, Any], moved: float = 0.0) -> float:
-    """The largest error over its radius, of any step that both passes have; the stream starts with a radius of `moved` besides."""
-    ratios = [0.0]
-
-    def note(step: Any) -> Any:
-        name, value = step.name, step.values
-        if moved and name == "blocks.0.resid_pre":
-            value = replace(value, radius=value.radius + moved)
-        if isinstance(value, Ball) and name in peer and name not in ("embed", "embed_scaled", "pos_embed"):
-            ratios.append(_ratio(value, peer[name]))
-        return value
-
-    forward(model, ids, CertifiedArithmetic(schedule=schedule, traced=True), note)
-    return max(ratios)
-
-
-def _ratio(value: Ball, peer: Any) -> float:
-    with precision(600):
-        balls = value.balls().reshape(-1, value.shape[-1])
-        apart = [
-            [b.mid() - p for b, p in zip(row, near, strict=True)]
-            for row, near in zip(balls, peer.reshape(balls.shape), strict=True)
-        ]
-        if value.by_row:
-            errors = [float(sum((d * d for d in row), arb(0)).sqrt().abs_upper()) for row in apart]
-        else:
-            errors = [float(d.abs_upper()) for row in apart for d in row]
-    return max(e / r if r else (math.inf if e else 0.0) for e, r in zip(errors, value.radius.ravel().tolist(), strict=True))
 
 
 def moved_model(model: Model, seed: int, size: float, length: int) -> Model:
