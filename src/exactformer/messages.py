@@ -8,15 +8,35 @@ _LONGEST = 60
 _FEW = 3
 
 
+class Refused(ValueError):
+    """Input that is refused: one printable line, from the file to the field to what is wrong with it. Every such error is one.
+
+    >>> str(Refused("config.json", "n_head", "is missing"))
+    'config.json: n_head: is missing'
+    """
+
+    def __str__(self) -> str:
+        return printable(": ".join(map(str, self.args)))
+
+
+def printable(text: str, besides: str = "") -> str:
+    """Text that a terminal takes for nothing else: what cannot be seen is an escape.
+
+    >>> printable("a\\x1b[2J")
+    'a\\\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in besides else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def short(text: str, longest: int = _LONGEST) -> str:
     """A name from a file or a command line, cut where it is long; what cannot be seen is an escape.
 
     >>> short("W_E"), short("x" * 100, 10), short("a\\nb")
     ('W_E', 'xxxxxxxxx…', 'a\\\\nb')
     """
-    begin = text[:longest]
-    if not begin.isprintable():
-        begin = "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in begin)
+    begin = printable(text[:longest])
     return begin if len(text) <= longest and len(begin) <= longest else begin[: longest - 1] + "…"
 
 

@@ -193,7 +193,7 @@ def test_the_page_has_a_plot_and_no_script(tmp_path: Path) -> None:
         (["capstone", "--compare", "float16"], "--compare: 'float16' is not one of float32, float64"),
         (["capstone", "--compare", ""], "--compare: '' is not one of"),
         (["length4"], "length4: the model has no logits"),
-        (["capstone", "--verify", "none.json"], "none.json: No such file or directory"),
+        (["capstone", "--verify", "none.json"], "none.json: there is no such file"),
         (["capstone", "--verify", "none.json", "--tokens", "a"], "--tokens: does not go with --verify"),
         (["capstone", "--verify", "none.json", "--max", "1"], "--max: does not go with --verify"),
         (["capstone", "--verify", "none.json", "--expect", "x.npy"], "--expect: does not go with --verify"),

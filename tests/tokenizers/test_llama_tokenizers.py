@@ -134,7 +134,7 @@ def test_qwen_cuts_numbers_in_digits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "line"),
     [
-        (("model", "byte_fallback"), False, "model.byte_fallback is False: supported is"),
+        (("model", "byte_fallback"), False, "model.byte_fallback is false: supported is"),
         (("model", "vocab", "<0x41>"), ..., "model.vocab.'<0x41>' is missing, the token of the byte 0x41"),
         (("decoder",), {"type": "Fuse"}, "decoder has no ByteFallback, though the model falls back to bytes"),
         (("decoder",), {"type": "ByteLevel"}, "decoder and pre_tokenizer must both be ByteLevel, or neither"),

@@ -21,6 +21,7 @@ from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import Certified, prove_tokens
 from exactformer.certified.tables import tables_digest
 from exactformer.files import write_whole
+from exactformer.messages import Refused
 from exactformer.model import Model
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ CLAIM = (
 Ends = tuple[str, str]  # decimals
 
 
-class CertificateError(ValueError):
+class CertificateError(Refused):
     """A certificate that cannot be read, in one line that names the file and the field."""
 
 

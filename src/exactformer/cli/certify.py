@@ -283,15 +283,11 @@ class _Run:
 
 def _verify(source: str, file: Path, reading: str) -> None:
     """Check a certificate; what differs is told with its line."""
-    from exactformer.certificates.certificate import CertificateError
     from exactformer.certificates.file import read
     from exactformer.certificates.memory import check_memory
     from exactformer.certificates.verifying import verify
 
-    try:
-        written = read(file)
-    except CertificateError as error:
-        raise click.ClickException(str(error)) from None
+    written = read(file)
     worksheet = opened(source, reading=reading)
     certificate = written.certificate
     check_memory(worksheet.model, worksheet.title or source, len(certificate.ids) + len(certificate.tokens), certificate.cap)

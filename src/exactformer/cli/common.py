@@ -110,18 +110,6 @@ def number(option: str, text: str, exact: Any) -> Any:
         raise click.ClickException(f"{option}: {error}") from None
 
 
-def printable(text: str) -> str:
-    """Text that a terminal takes for nothing else: what a model says may hold its commands.
-
-    >>> printable("a\\nb\\x1b[2J")
-    'a\\nb\\\\x1b[2J'
-    """
-    return "".join(
-        character if character.isprintable() or character in "\n\t" else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
-
-
 def refuse(wrong: bool, problem: str) -> None:
     """An option that would have no effect is refused: silence would mislead."""
     if wrong:

@@ -22,12 +22,12 @@ from exactformer.cli.common import (
     keep_the_source,
     max_option,
     output_option,
-    printable,
     refuse,
     settled_arithmetic,
     sized_arithmetic_option,
 )
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
+from exactformer.messages import printable
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class _Stream:
             for choice in choices:
                 if not self.text:
                     self.signs.clear()
-                piece = printable(choice.text)
+                piece = printable(choice.text, besides="\n\t")
                 self.chosen.append(choice)
                 self.text += piece
                 if self.shown:

@@ -72,12 +72,14 @@ def ids_of(given: Input, worksheet: Worksheet) -> list[int]:
 
 def standard_input() -> str:
     """All of it, as text, up to the size of a worksheet."""
-    from exactformer.worksheets.worksheet import LARGEST, decoded
+    from exactformer.reading import decoded
+    from exactformer.worksheets import WorksheetError
+    from exactformer.worksheets.worksheet import LARGEST
 
     refuse(sys.stdin is None, "standard input: is closed")
     content = sys.stdin.buffer.read(LARGEST + 1)
     refuse(len(content) > LARGEST, f"standard input: has more than {LARGEST:,} bytes")
-    return decoded(content, "standard input")
+    return decoded(content, "standard input", WorksheetError, "utf-8-sig")
 
 
 def loaded(source: str, reading: Any = "ideal") -> Worksheet:

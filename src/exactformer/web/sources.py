@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from exactformer.messages import Refused
 from exactformer.model.breaking import broken
 from exactformer.numbers import array
 from exactformer.trace import Gradient, Step, Trace, gradient
@@ -17,7 +18,7 @@ ARITHMETICS = ("exact", "arb", "float64", "float32")
 _KEPT = 6  # passes that a worker remembers
 
 
-class RequestError(ValueError):
+class RequestError(Refused):
     """A request that makes no sense: one line that names its field."""
 
 

@@ -13,11 +13,10 @@ from exactformer.checking.checker import check_text
 from exactformer.checking.fixing import fix_text, to_fix
 from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.report import document as check_document
-from exactformer.circuits import CircuitError, circuits
-from exactformer.model import ConfigError, InputError
+from exactformer.circuits import circuits
+from exactformer.messages import Refused
 from exactformer.numbers import Undecided
 from exactformer.proofs import Sequences, prove
-from exactformer.proofs.chunks import RunError
 from exactformer.render import json as as_json
 from exactformer.render import theorems
 from exactformer.render.comparison import sides
@@ -28,7 +27,7 @@ from exactformer.web.worksheet_text import told_in_words, written
 from exactformer.worksheets import WorksheetError, example_text, examples
 from exactformer.worksheets.worksheet import parse
 
-REFUSED = (RequestError, WorksheetError, ConfigError, InputError, CircuitError, RunError, Undecided)
+REFUSED = (Refused, Undecided)
 _SMALL = 200  # numbers of a pass that are sent with it at once
 _MOST_VALUES = 20_000  # numbers in one answer
 _TYPES = {"json": "application/json", "markdown": "text/markdown", "latex": "application/x-tex", "html": "text/html"}
