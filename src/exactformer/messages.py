@@ -59,8 +59,16 @@ def few(names: Iterable[str]) -> str:
     """
     quoted = [f"'{short(name, 40)}'" for name in names]
     rest = len(quoted) - _FEW
-    parts = [*quoted[:_FEW], f"{rest:,} more"] if rest > 0 else quoted
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+    return listed([*quoted[:_FEW], f"{rest:,} more"] if rest > 0 else quoted)
+
+
+def listed(names: Iterable[str], last: str = "and") -> str:
+    """
+    >>> listed(["exact", "float64", "float32"]), listed(["exact"])
+    ('exact, float64 and float32', 'exact')
+    """
+    *before, end = [*names] or [""]
+    return f"{', '.join(before)} {last} {end}" if before else end
 
 
 def whole_number(value: int) -> str:

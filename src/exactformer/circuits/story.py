@@ -23,7 +23,7 @@ _VERBS = {"q": "looks for", "k": "offers", "v": "would hand over", "z": "collect
 def told(trace: Trace, circuit: Circuit) -> Trace:
     """The trace with the circuit's names for dimensions, and a sentence for each step at each position."""
     steps = (replace(step, labels=_labels(step, circuit)) for step in trace.steps)
-    if trace.arithmetic != "exact":
+    if not trace.exact:
         return replace(trace, steps=tuple(steps))
     return replace(trace, steps=tuple(replace(s, remarks=(*s.remarks, *_sentences(s, trace, circuit))) for s in steps))
 

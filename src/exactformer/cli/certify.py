@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from exactformer.certificates.expected import Saved
     from exactformer.worksheets import Input
 
-_FLOATS = ("float32", "float64")
 _TOLD = 10  # problems of a certificate
 _NOT_TO_VERIFY = (
     "prompt", "ids", "tokens", "most", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "form", "output",
@@ -109,9 +108,11 @@ def command(
 
 
 def _kinds(text: str | None) -> tuple[str, ...]:
+    from exactformer.certificates.comparison import FLOATS
+
     kinds = tuple(dict.fromkeys(kind.strip() for kind in text.split(","))) if text is not None else ()
     for kind in kinds:
-        refuse(kind not in _FLOATS, f"--compare: {kind!r} is not one of {', '.join(_FLOATS)}")
+        refuse(kind not in FLOATS, f"--compare: {kind!r} is not one of {', '.join(FLOATS)}")
     return kinds
 
 

@@ -20,6 +20,7 @@ from exactformer.cli.common import (
     emit,
     given,
     keep_the_source,
+    kind,
     max_option,
     output_option,
     refuse,
@@ -60,7 +61,7 @@ def command(
 
     keep_the_source(source, output)
     digits_of_named_numbers(arithmetic)
-    refuse(arithmetic == "certified", "--arithmetic certified: exactformer certify proves tokens with it, one after the other")
+    refuse(not kind(arithmetic).stepwise, f"--arithmetic {arithmetic}: exactformer certify proves tokens with it, one by one")
     try:
         strategy = _strategy(top_k, top_p, temperature, seed)
         worksheet = opened(source, reading=reading)

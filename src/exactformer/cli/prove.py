@@ -13,12 +13,14 @@ from exactformer.cli.common import (
     INTERRUPTED,
     REFUTED,
     UNDECIDED,
+    Arithmetic,
     Whole,
     change_options,
     digits_option,
     emit,
     given,
     keep_the_source,
+    kind,
     output_option,
     refuse,
     settled_arithmetic,
@@ -65,7 +67,7 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
 @change_options
 @digits_option
 @click.option(
-    "--arithmetic", type=click.Choice(("exact", "arb", "certified")), default="exact",
+    "--arithmetic", type=Arithmetic(lambda kind: kind.proves), default="exact",
     help="What it is proved in. Default: exact for a circuit or a tiny model, arb for a small one, else certified; a line says so.",
 )  # fmt: skip
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
@@ -172,7 +174,7 @@ def _theorem(
     from exactformer.render import theorems
 
     worksheet, model, domain = question.worksheet, question.worksheet.model, question.domain
-    if arithmetic == "certified":  # takes a model of any size
+    if not kind(arithmetic).stepwise:  # takes a model of any size
         worksheet.checked()
     else:
         worksheet.fits(arithmetic, question.longest)

@@ -10,7 +10,7 @@ def render(trace: Trace, digits: int = 12) -> str:
     lines = [f"# {plain(trace.title)}" if trace.title else "# A forward pass", "", summary(trace), ""]
     lines += ["```", *tokenization(trace)[1:], "```", ""] if trace.pieces else []
     lines += [f"Tokens `{' '.join(trace.tokens)}`, arithmetic {trace.arithmetic}.", ""]
-    if trace.arithmetic == "exact":
+    if trace.exact:
         lines += [
             "Marks: `*` recovered (exact again, proved); `~` named, with the form as computed (`=`) and proved digits (`≈`).",
             "",

@@ -31,7 +31,7 @@ def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 12
     lines = [paint(trace.title, "strong")] if trace.title else []
     lines += wrap(summary(trace), width, subsequent_indent="  ")
     lines += [f"tokens {' '.join(trace.tokens)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"]
-    if trace.arithmetic == "exact":
+    if trace.exact:
         lines += ["", *("  ".join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in row) for row in _LEGEND)]
     lines += tokenization(trace)
     for name, values in [("", ""), *weights(trace)]:

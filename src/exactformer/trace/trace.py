@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.arithmetics import arithmetic
+from exactformer.arithmetics import arithmetic, kind
 from exactformer.model import Choice, Model, Step, forward
 from exactformer.model.axes import POSITION, Axis
 from exactformer.model.operations.attention import ARGMAX, SOFTMAX
@@ -89,6 +89,11 @@ class Trace(Shown):
             yield step
             if step.name == self.stopped[position]:
                 return
+
+    @property
+    def exact(self) -> bool:
+        """Are its numbers exact or named? Else they are balls or floats."""
+        return kind(self.arithmetic).numbers == "exact"
 
     @property
     def decided(self) -> bool:

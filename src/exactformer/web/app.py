@@ -23,6 +23,7 @@ from exactformer.reading import json_value
 from exactformer.web.api import OPERATIONS, Operation, mismatch, openapi
 from exactformer.web.certifier import Certifier
 from exactformer.web.guard import LARGEST_BODY, Guard, TooLong
+from exactformer.web.sources import ARITHMETICS
 from exactformer.web.workers import Answer, Pool, refusal
 
 STATIC = Path(__file__).parent / "static"
@@ -125,7 +126,7 @@ async def _examples(request: Request) -> Response:
 
 async def _about(request: Request) -> Response:
     certifier = request.app.state.certifier
-    about = {"version": __version__, "model": None if certifier is None else certifier.about}
+    about = {"version": __version__, "arithmetics": ARITHMETICS, "model": None if certifier is None else certifier.about}
     return _response(Answer(200, json.dumps(about).encode()))
 
 

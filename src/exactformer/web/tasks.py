@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.arithmetics import kind
 from exactformer.checking.checker import check_text
 from exactformer.checking.fixing import fix_text, to_fix
 from exactformer.checking.lessons import lesson_text, lessons
@@ -108,7 +109,7 @@ def compared(source: Source) -> dict[str, Any]:
     if not source.breaks:
         raise RequestError("source.breaks: no mistake is named")
     right = replace(source, breaks=())
-    graded = source.arithmetic != "arb" and (bool(source.target) or trace_of(right).model.config.unembedding == "none")
+    graded = kind(source.arithmetic).differentiates and (bool(source.target) or trace_of(right).model.config.unembedding == "none")
     gradients = (gradient_of(right), gradient_of(source)) if graded else None
     return {
         side.title.removeprefix("the "): {

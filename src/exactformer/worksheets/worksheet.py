@@ -96,8 +96,7 @@ class Worksheet:
 
     def fits(self, arithmetic: str, length: int) -> None:
         """Refuse weights that are no numbers, and a pass over `length` tokens that would not end."""
-        if not arithmetic.startswith("float"):
-            check_pass(self.model, self.title, arithmetic, length)
+        check_pass(self.model, self.title, arithmetic, length)
         check_patterns(self.model.config, self.title, arithmetic, length)
         self.checked()
 
