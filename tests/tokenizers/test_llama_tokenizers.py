@@ -168,7 +168,7 @@ def test_settings_agree_with_the_tokenizer(tmp_path: Path) -> None:
     assert load_tokenizer(tmp_path).encode("On") == ids("<s>", "▁On")
     for field in ("add_bos_token", "add_eos_token", "add_prefix_space"):
         write_json(tmp_path, fine | {field: not fine[field]}, "tokenizer_config.json")
-        with pytest.raises(TokenizerError, match=f"{field} is {not fine[field]}, which is not what the tokenizer does"):
+        with pytest.raises(TokenizerError, match=f"{field} is {json.dumps(not fine[field])}, which is not what the tokenizer does"):
             load_tokenizer(tmp_path)
 
 

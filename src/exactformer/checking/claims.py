@@ -59,7 +59,7 @@ def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) ->
 
 
 def _known(table: Table) -> set[str]:
-    """The fields that a claim may have: a misspelt one is told as such, and not by what goes wrong without it."""
+    """The fields that a claim may have: a misspelt one is named, rather than what goes wrong without it."""
     asked = table.raw.get("operation")
     operations = [OPERATIONS[asked]] if isinstance(asked, str) and asked in OPERATIONS else OPERATIONS.values()
     return _FIELDS.union(*((*each.operands, *each.required, *each.optional) for each in operations))

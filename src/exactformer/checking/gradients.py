@@ -1,6 +1,6 @@
 """The gradients of a pass as nodes of its record: each can be computed again from other values of what it reads.
 
-A claim says what they are gradients of: `target`, the tokens wanted (the loss is their mean cross-entropy), or, for a model
+A claim says what they are gradients of: `target`, the target tokens (the loss is their mean cross-entropy), or, for a model
 without logits, `upstream`, the gradient of the last step.
 """
 

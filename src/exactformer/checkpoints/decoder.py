@@ -107,7 +107,7 @@ def build(plan: Plan, tensors: dict[str, Tensor], vocabulary: Sequence[str] | No
         raise CheckpointError(plan.path.parent, str(error)) from None
 
 
-def told(plan: Plan, reading: Reading) -> str:
+def reading_in_words(plan: Plan, reading: Reading) -> str:
     """How constants are read that are real numbers, in one text for descriptions and certificates."""
     if plan.rope is None:
         return ""

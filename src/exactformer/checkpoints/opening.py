@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from exactformer.checkpoints.decoder import Plan, build, told
+from exactformer.checkpoints.decoder import Plan, build, reading_in_words
 from exactformer.checkpoints.errors import CheckpointError
 from exactformer.checkpoints.fields import Fields
 from exactformer.checkpoints.gemma import gemma, gemma2, gemma3
@@ -87,7 +87,7 @@ def _model(fields: Fields, tensors: dict[str, Tensor], vocabulary: Sequence[str]
         problem = "is missing" if kind is None else f"{described(kind)} is not supported"
         raise fields.error("model_type", f"{problem}; supported: {', '.join(FAMILIES)}")
     plan = PLANS[kind](fields)
-    return build(plan, tensors, vocabulary, reading), told(plan, reading)
+    return build(plan, tensors, vocabulary, reading), reading_in_words(plan, reading)
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:

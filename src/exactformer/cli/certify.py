@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from exactformer.certificates.expected import Saved
     from exactformer.worksheets import Input
 
-_TOLD = 10  # problems of a certificate
+_SHOWN = 10  # problems of a certificate
 _NOT_TO_VERIFY = (
     "prompt", "ids", "tokens", "most", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "form", "output",
 )  # fmt: skip
@@ -236,7 +236,7 @@ class _Run:
             self._hand_out()
         if self.interrupted:
             count = sum(claim.token is not None for claim in self.claims)
-            tokens = f"the {count:,} token{'s' * (count != 1)} {'told of' if self.output is None else f'in {self.output}'}"
+            tokens = f"the {count:,} token{'s' * (count != 1)} {'shown' if self.output is None else f'in {self.output}'}"
             kept = f"{tokens} {'are' if count != 1 else 'is'} proved" if count else "nothing is proved"
             click.echo(f"exactformer: interrupted: {kept}", err=True)
             return INTERRUPTED
@@ -283,7 +283,7 @@ class _Run:
 
 
 def _verify(source: str, file: Path, reading: str) -> None:
-    """Check a certificate; what differs is told with its line."""
+    """Check a certificate; what differs is shown with its line."""
     from exactformer.certificates.file import read
     from exactformer.certificates.memory import check_memory
     from exactformer.certificates.verifying import verify
@@ -295,7 +295,7 @@ def _verify(source: str, file: Path, reading: str) -> None:
     worksheet.checked()
     with Progress() as progress:
         verdict = verify(certificate, worksheet.model, intact=written.intact, progress=progress)  # norms are computed anew
-    for problem in verdict.problems[:_TOLD]:
+    for problem in verdict.problems[:_SHOWN]:
         click.echo(f"refused: {file}, line {written.line(problem.place)}: {problem}")
     if verdict.confirmed:
         count = len(certificate.continuation)

@@ -36,6 +36,6 @@ def command(
     shown = []
     for n, h in wanted:
         if worksheet.circuit is not None and h < len(worksheet.circuit.layers[n]):
-            shown.append(f"block {n}, head {h}: {worksheet.circuit.layers[n][h].told}\n")
+            shown.append(f"block {n}, head {h}: {worksheet.circuit.layers[n][h].sentence}\n")
         shown += [tables.circuit(table, decimals) for table in circuits(worksheet.model, n, h, labels, distance or 0)]
     emit("\n".join(shown), output)

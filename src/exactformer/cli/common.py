@@ -85,19 +85,19 @@ def digits_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def sized_arithmetic_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Where the default follows the size of the model (`settled_arithmetic`)."""
-    told = "Default: exact, or arb where an exact pass would take long; a line says so."
-    return click.option("--arithmetic", type=Arithmetic(), default="exact", help=told)(function)
+    help = "Default: exact, or arb where an exact pass would take long; a line says so."
+    return click.option("--arithmetic", type=Arithmetic(), default="exact", help=help)(function)
 
 
-def max_option(default: int, told: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def max_option(default: int, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """How many tokens are to follow."""
-    return click.option("--max", "most", type=Whole(1), default=default, show_default=True, help=told)
+    return click.option("--max", "most", type=Whole(1), default=default, show_default=True, help=help)
 
 
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = click.Path(path_type=Path)
-    told = "Write to a file, which is written whole or not at all."
-    return click.option("-o", "--output", type=kind, callback=_writable, help=told)(function)
+    help = "Write to a file, which is written whole or not at all."
+    return click.option("-o", "--output", type=kind, callback=_writable, help=help)(function)
 
 
 def _writable(ctx: click.Context, param: click.Parameter, output: Path | None) -> Path | None:
@@ -108,8 +108,8 @@ def _writable(ctx: click.Context, param: click.Parameter, output: Path | None) -
 
 
 def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    told = 'Change a weight: "W_E[0,1]=1/2"; repeatable.'
-    return click.option("--set", "changes", metavar="WEIGHT=NUMBER", multiple=True, help=told)(function)
+    help = 'Change a weight: "W_E[0,1]=1/2"; repeatable.'
+    return click.option("--set", "changes", metavar="WEIGHT=NUMBER", multiple=True, help=help)(function)
 
 
 def change_options(function: Callable[..., Any]) -> Callable[..., Any]:

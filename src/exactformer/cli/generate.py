@@ -82,8 +82,8 @@ def command(
         raise click.ClickException(f"--{error}") from None
     chosen = stream.chosen
     if form == "text" and (chosen or not interrupted):
-        told = "" if stream.shown else f"{stream.text}\n"
-        emit(told + _text(chosen, arithmetic, strategy, seed, digits), None if interrupted else output)
+        text = "" if stream.shown else f"{stream.text}\n"
+        emit(text + _text(chosen, arithmetic, strategy, seed, digits), None if interrupted else output)
     elif not interrupted:
         names = [worksheet.model.config.vocabulary[i] for i in ids]
         emit(_json(chosen, worksheet.title, arithmetic, strategy, seed, names, digits), output)

@@ -188,7 +188,7 @@ def _theorem(
     with Progress() as progress:
 
         def heard(done: int, total: int) -> None:
-            if progress.told == "nothing" and done:
+            if progress.reached == "nothing" and done:
                 click.echo(f"exactformer: resuming: {done:,} of {total:,} cases are in {kept}", err=True)
             progress.cases(done, total)
 
@@ -199,7 +199,7 @@ def _theorem(
             )  # fmt: skip
         except KeyboardInterrupt:
             progress.clear()
-            click.echo(f"exactformer: interrupted after {progress.told}; {_how_to_go_on(kept)}", err=True)
+            click.echo(f"exactformer: interrupted after {progress.reached}; {_how_to_go_on(kept)}", err=True)
             sys.exit(INTERRUPTED)
     if journal is None and kept is not None:
         kept.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ def render(trace: Trace, digits: int = 12) -> str:
     lines += [f"Tokens `{' '.join(trace.tokens)}`, arithmetic {trace.arithmetic}.", ""]
     if trace.exact:
         lines += [
-            "Marks: `*` recovered (exact again, proved); `~` named, with the form as computed (`=`) and proved digits (`≈`).",
+            "Marks: `*` simplifies back to a fraction; `~` formula, as computed (`=`), and its proved digits (`≈`).",
             "",
         ]
     lines += ["| weight | value |", "|---|---|", *(f"| `{name}` | `{values}` |" for name, values in weights(trace)), ""]

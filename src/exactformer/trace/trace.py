@@ -111,7 +111,7 @@ def run(
 ) -> Trace:
     """Run a pass and keep every step. With `stop_at_named`, a position ends at its first named step.
 
-    `progress` is told the name of each step once it is done.
+    `progress` gets the name of each step once it is done.
     """
     words = tuple(tokens.split()) if isinstance(tokens, str) else tuple(tokens)
     ids = model.ids(words)

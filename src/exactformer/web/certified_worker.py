@@ -162,7 +162,7 @@ class Prover:
             "margin": None if claim.margin is None else _enclosed(*claim.margin),
             "top": [{"token": self._named(bound.token)} | _enclosed(bound.low, bound.high) for bound in claim.top],
             "short": digits > 0 and any(Fraction(bound.high) - Fraction(bound.low) > widest for bound in claim.top),
-            "told": verdict(claim, self.text),
+            "verdict": verdict(claim, self.text),
         }
         for layer, shown in zip(claim.layers, said["layers"], strict=True):
             shown["log2"] = log2(layer.radius) if abs(log2(layer.radius)) < 2000 else None

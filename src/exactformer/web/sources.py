@@ -33,7 +33,7 @@ class Source:
     edits: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
     arithmetic: str = "exact"
-    target: str = ""  # tokens wanted, for the gradient of a model with logits
+    target: str = ""  # target tokens, for the gradient of a model with logits
 
     @classmethod
     def read(cls, raw: object) -> Source:

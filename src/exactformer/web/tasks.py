@@ -24,7 +24,7 @@ from exactformer.render.comparison import sides
 from exactformer.trace import Trace
 from exactformer.web import document
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
-from exactformer.web.worksheet_text import told_in_words, written
+from exactformer.web.worksheet_text import given_in_words, written
 from exactformer.worksheets import WorksheetError, example_text, examples
 from exactformer.worksheets.worksheet import parse
 
@@ -151,8 +151,8 @@ def heads(source: Source) -> dict[str, Any]:
     for block in range(config.blocks):
         for head in range(config.heads):
             tables = circuits(worksheet.model, block, head, None if circuit is None else circuit.directions)
-            told = circuit.layers[block][head].told if circuit is not None and head < len(circuit.layers[block]) else ""
-            found.append({"block": block, "head": head, "told": told, "tables": [_table(table) for table in tables]})
+            sentence = circuit.layers[block][head].sentence if circuit is not None and head < len(circuit.layers[block]) else ""
+            found.append({"block": block, "head": head, "sentence": sentence, "tables": [_table(table) for table in tables]})
     return {"heads": found}
 
 
@@ -194,13 +194,13 @@ def exported(source: Source, form: str) -> dict[str, Any]:
 
 
 def _unchanged(source: Source) -> dict[str, str]:
-    """Weights that the worksheet told in words, and that are still so."""
+    """Weights that the worksheet gives in words, and that are still so."""
     raw = parse(example_text(source.example) if source.example else source.worksheet, source.name)
     before = dict(worksheet_of(replace(source, edits=(), breaks=())).model.weights.named())
     after = dict(worksheet_of(source).model.weights.named())
     return {
         name: text
-        for name, text in told_in_words(raw).items()
+        for name, text in given_in_words(raw).items()
         if name in before and name in after and (before[name] is after[name] or np.array_equal(before[name], after[name]))
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from exactformer.checkpoints import ENDINGS, Reading, open_checkpoint
 from exactformer.circuits import Circuit
-from exactformer.circuits.story import told
+from exactformer.circuits.story import narrated
 from exactformer.model import InputError, Model
 from exactformer.model.sight import Mask
 from exactformer.proofs.rules import Lookup
@@ -70,7 +70,7 @@ class Worksheet:
             trace = replace(trace, pieces=tuple(self.tokenizer.piece(i) for i in ids) if max(ids) < known else ())
         if self.notes:
             trace = replace(trace, steps=tuple(_noted(step, self.notes) for step in trace.steps))
-        return trace if self.circuit is None else told(trace, self.circuit)
+        return trace if self.circuit is None else narrated(trace, self.circuit)
 
     def _names(self, tokens: str | Sequence[str] | Sequence[int] | None, prompt: str | None) -> tuple[str, ...]:
         if prompt is not None:
@@ -179,7 +179,7 @@ def example_text(name: str) -> str:
 
 
 def examples() -> dict[str, str]:
-    """The built-in examples: names and where they are told about."""
+    """The built-in examples: names and files."""
     folder = files("exactformer.worksheets") / "examples"
     return {entry.name[:-5]: entry.name for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".toml")}
 

@@ -170,7 +170,7 @@ export class Pass {
       "Broken on purpose: ",
       route.break.map((name) => h("code", {}, name)),
       " ",
-      h("a", { href: address({ ...route, break: [], number: undefined }) }, "as it is"),
+      h("a", { href: address({ ...route, break: [], number: undefined }) }, "correct"),
     );
   }
 
@@ -239,7 +239,7 @@ export class Pass {
     return h(
       "p",
       { class: "loss" },
-      h("label", {}, "tokens wanted ", field),
+      h("label", {}, "target tokens ", field),
       " loss ",
       math(text),
       low && !text.startsWith("≈") ? ` ≈ ${low.slice(0, 10)}…` : "",
