@@ -184,7 +184,7 @@ def test_the_page_has_a_plot_and_no_script(tmp_path: Path) -> None:
         (["capstone", "--ids", " , "], "--ids: is empty"),
         (["capstone", "--prompt", " "], "the prompt is empty"),
         (["capstone", "--prompt", "z"], "'z'"),
-        (["capstone", "--tokens", "5"], "--tokens: 5 is not a count any more: --max 5 proves so many tokens"),
+        (["capstone", "--tokens", "5"], "--tokens: 5 is not a count any more: --max 5 proves that many tokens"),
         (["capstone", "--max", "0"], "--max: 0 is not a whole number from 1 to "),
         (["capstone", "--max", "２"], "--max: '２' is not a whole number"),
         (["capstone", "--max", "2"], "2 tokens given and 2 to prove take 3 positions; the model has 2"),

@@ -59,7 +59,7 @@ def test_a_byte_order_mark_stays() -> None:
 def test_what_cannot_be_put_right_is_refused() -> None:
     text = '[[claims]]\noperation = "layer_norm"\nof = [2, 2]\nepsilon = 0\nvalues = ["0.0", "0.0"]\n'
     report = check_text(text, "mine.toml")
-    with pytest.raises(WorksheetError, match=r"mine.toml:5: claims.0.values.* cannot be put right"):
+    with pytest.raises(WorksheetError, match=r"mine.toml:5: claims.0.values.* cannot be corrected"):
         fix_text(text, report)
 
 

@@ -164,14 +164,14 @@ def test_tokens_that_do_not_are_refused(vocabulary: str, claim: str) -> None:
     text = QUOTED.format(vocabulary=vocabulary, claim=claim)
     report = check_text(text, "mine.toml")
     assert report.status == 1
-    with pytest.raises(WorksheetError, match=r"mine.toml:18: claims.0.values\[0\] cannot be put right: 'b' stands for") as problem:
+    with pytest.raises(WorksheetError, match=r"mine.toml:18: claims.0.values\[0\] cannot be corrected: 'b' stands for") as problem:
         fix_text(text, report)
     assert "\n" not in str(problem.value)
 
 
 def test_a_token_that_does_not_exist_cannot_be_put_right() -> None:
     text = f'{UNDEFINED}\n[[claims]]\nstep = "token"\nrow = 0\nvalue = "a"\n'
-    with pytest.raises(WorksheetError, match="cannot be put right: 'a' stands for undefined: "):
+    with pytest.raises(WorksheetError, match="cannot be corrected: 'a' stands for undefined: "):
         fix_text(text, check_text(text))
 
 

@@ -80,7 +80,7 @@ def _fix(path: Path, text: str, report: CheckReport) -> int:
     wanted = len(to_fix(report))
     if wanted:
         if report.name in lessons():
-            raise WorksheetError(f"{report.name}: is a built-in lesson, which is not rewritten")
+            raise WorksheetError(f"{report.name}: is a built-in lesson, which cannot be rewritten")
         rewrite(path, fix_text(text, report))
     return wanted
 

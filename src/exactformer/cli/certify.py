@@ -54,7 +54,7 @@ _NOT_TO_VERIFY = (
     show_default=True,
     help="The most precision to try, in limbs of 21 bits; then it is undecided.",
 )
-@click.option("--digits", type=Whole(0, 80), default=0, help="Prove so many decimals of the largest logits.")
+@click.option("--digits", type=Whole(0, 80), default=0, help="Prove this many decimals of the largest logits.")
 @click.option("--audit", is_flag=True, help="Compute it again in the slow arithmetic arb, and check that both agree.")
 @click.option(
     "--compare",
@@ -95,7 +95,7 @@ def command(
     count = (asked.tokens or "").strip()
     refuse(
         count.isascii() and count.isdigit(),
-        f"--tokens: {count[:40]} is not a count any more: --max {count[:40]} proves so many tokens (an input of one token: --ids)",
+        f"--tokens: {count[:40]} is not a count any more: --max {count[:40]} proves that many tokens (one token as input: --ids)",
     )
     worksheet = opened(source, reading=reading)
     ids = ids_of(asked, worksheet)

@@ -14,7 +14,7 @@ from exactformer.cli.inputs import opened, source_argument
 @source_argument("induction")
 @click.option("--head", metavar="BLOCK.HEAD", help="One head, e.g. 1.0. Default: all.")
 @click.option("--distance", type=Whole(0, 1_000_000), help="With rotary positions: how far back the key is.  [default: 0]")
-@click.option("--decimals", type=Whole(0, 1000), help="Numbers rounded to so many decimals, proved.")
+@click.option("--decimals", type=Whole(0, 1000), help="Round numbers to this many decimals, proved.")
 @set_option
 @output_option
 def command(

@@ -48,7 +48,7 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
 @click.option(
     "--strength",
     metavar="NUMBER|search",
-    help="Of a circuit: make every head so strong; or search for the smallest integer that is enough.",
+    help="For a circuit: the strength of every head; or search for the smallest integer that is enough.",
 )
 @click.option(
     "--journal", metavar="FILE", type=click.Path(path_type=Path),

@@ -123,7 +123,7 @@ def compared(source: Source) -> dict[str, Any]:
 
 
 def checked(text: str, name: str = "worksheet.toml") -> dict[str, Any]:
-    """The verdict on every claim, with its place in the text; and the text put right."""
+    """The verdict on every claim, with its place in the text; and the corrected text."""
     report = check_text(text, name)
     found: dict[str, Any] = check_document([report])["files"][0]
     for finding, entry in zip(report.findings, found["findings"], strict=True):

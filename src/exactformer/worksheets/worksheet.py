@@ -152,7 +152,7 @@ def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Workshee
     if path.is_dir() or path.suffix in ENDINGS:
         return _checkpoint(name, reading)
     if path.suffix == ".json" and path.is_file():
-        raise WorksheetError(f"{name}: is JSON, not a worksheet; of a model give the folder: {path.parent}")
+        raise WorksheetError(f"{name}: is JSON, not a worksheet; for a model, give its folder: {path.parent}")
     return loads(read_text(path, "example", examples()).removeprefix("\ufeff"), name)
 
 
