@@ -161,7 +161,7 @@ def certify(
     prepared: Prepared | None = None,
     heard: Callable[[Claim], None] = lambda claim: None,
 ) -> Certificate:
-    """Prove the next tokens of a model; `heard` is told each claim as soon as it is proved.
+    """Prove the next tokens of a model; `heard` gets each claim as soon as it is proved.
 
     >>> from fractions import Fraction
     >>> from exactformer.worksheets import load

@@ -55,7 +55,7 @@ class CertifiedArithmetic(FusedLayers):
     """Limbs by `schedule`: the last entry holds for all that comes after it.
 
     With `last_only`, what follows the final LayerNorm is computed for the last position alone. With `traced`, lines that the proof
-    does not need are told too: means, deviations, scores and weights.
+    does not need are shown too: means, deviations, scores and weights.
     """
 
     name = "certified"
