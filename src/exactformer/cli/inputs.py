@@ -53,9 +53,9 @@ def input_options(function: Command) -> Command:
 
 def reading_option(function: Command) -> Command:
     """--reading, for commands on a model whose folder leaves it open."""
-    told = "Of a model folder: rotary angles as real numbers (ideal), or the floats that transformers computes for them (stored)."
+    help = "For a model folder: rotary angles as real numbers (ideal), or the floats that transformers computes for them (stored)."
     kinds = click.Choice(("ideal", "stored"))
-    return click.option("--reading", type=kinds, default="ideal", show_default=True, help=told)(function)
+    return click.option("--reading", type=kinds, default="ideal", show_default=True, help=help)(function)
 
 
 def ids_of(given: Input, worksheet: Worksheet) -> list[int]:

@@ -12,6 +12,7 @@ from exactformer.numbers import Exact, exact
 from exactformer.reading.documents import Decimal
 
 _MISSING: Any = object()
+_MOST_NAMES = 20  # of fields in a message
 _LARGEST_COUNT = 63  # bits of a whole number that counts something
 _LARGEST_NUMBER = 33_220  # bits of a number that is computed with: 10,000 decimals, as in a text
 
@@ -128,8 +129,15 @@ class Table:
         for field in self.raw:
             if field not in known:
                 near = get_close_matches(field, known, 1)
-                hint = f" (did you mean {near[0]}?)" if near else f" (known here: {', '.join(sorted(known))})"
+                hint = f" (did you mean {near[0]}?)" if near else f" (known here: {_names(known)})"
                 raise self.error(field, f"is not a field of {self.kind}{hint}")
+
+
+def _names(known: Collection[str]) -> str:
+    names = sorted(known)
+    return (
+        ", ".join(names) if len(names) <= _MOST_NAMES else f"{', '.join(names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
+    )
 
 
 def described(value: Any) -> str:
