@@ -261,8 +261,8 @@ def test_check_says_what_is_bad_input_on_standard_error(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stdout.splitlines() == [
         "right.toml: 1 number: 1 right",
-        "wrong.toml:4: exp[0]: 2.8 is last digit off: 2.7 (2.718); a slip of its own",
-        "wrong.toml: 1 number: 1 last digit off; 1 slip of its own; first wrong: exp[0], line 4",
+        "wrong.toml:4: exp[0]: 2.8 is last digit off: 2.7 (2.718); a new error",
+        "wrong.toml: 1 number: 1 last digit off; 1 new error; first wrong: exp[0], line 4",
         "4 files, 2 numbers: 1 fine, 3 not",
     ]
     broken, absent = done.stderr.splitlines()

@@ -17,7 +17,7 @@ import pytest
 
 from children import PATIENCE, interruptible
 from exactformer.cli import main
-from exactformer.cli.common import printable
+from exactformer.messages import printable
 
 UNIFORM = """
 title = "Three tokens, all alike"
@@ -209,4 +209,4 @@ def test_text_streams_and_an_interruption_tells_what_there_was(uniform: str, tmp
 
 
 def test_commands_to_a_terminal_are_not_let_through() -> None:
-    assert printable("one\ttwo\n\x1b]0;title\x07\u009b2J") == "one\ttwo\n\\x1b]0;title\\x07\\x9b2J"
+    assert printable("one\ttwo\n\x1b]0;title\x07\u009b2J", besides="\n\t") == "one\ttwo\n\\x1b]0;title\\x07\\x9b2J"

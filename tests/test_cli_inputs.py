@@ -107,7 +107,7 @@ def test_a_count_is_not_taken_for_tokens(folder: str, count: str) -> None:
         line = refused("certify", source, "--tokens", count)
         shown = count.strip()[:40]
         assert (
-            line == f"--tokens: {shown} is not a count any more: --max {shown} proves so many tokens (an input of one token: --ids)"
+            line == f"--tokens: {shown} is not a count any more: --max {shown} proves that many tokens (one token as input: --ids)"
         )
 
 

@@ -45,7 +45,7 @@ def test_a_prompt_is_cut_by_gpt2s_tokenizer_where_the_vocabulary_is_its_own(tmp_
         (["prove", "{}", "--length", "3", "--rule", "sorted", "--arithmetic", "float64"], "'float64' is not one of"),
         (["prove", "{}", "--length", "4", "--rule", "sorted"], "7 positions are needed, the model has 5"),
         (["trace", "{}/model.safetensors.gone"], "there is no such file"),
-        (["trace", "{}/config.json"], "config.json: is JSON, not a worksheet; of a model give the folder: "),
+        (["trace", "{}/config.json"], "config.json: is JSON, not a worksheet; for a model, give its folder: "),
         (["generate", "{}", "--tokens", "0", "--arithmetic", "certified"], "exactformer certify proves tokens with it"),
     ],
 )

@@ -8,6 +8,8 @@ import pytest
 
 import exactformer as xf
 from cli_runs import refused, run
+from exactformer.arithmetics import able
+from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.model.changing import with_norm
 from exactformer.web.editing import edited
 
@@ -45,6 +47,23 @@ def test_an_option_has_an_effect_or_is_refused(
     plain, changed = run(*command), run(*command, *option)
     assert {changed.returncode, plain.returncode} <= {0, 3}
     assert changed.stdout != plain.stdout
+
+
+def test_the_choice_of_arithmetics_is_what_their_classes_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    gradients = ["grad", "capstone", "--target", "a b", "--arithmetic"]
+    for name in ARITHMETICS:
+        assert (run(*gradients, name).returncode == 0) == (name in able(lambda kind: kind.differentiates))
+        assert (run("prove", "induction", "--length", "1", "--arithmetic", name).returncode in (0, 3)) == (name in PROVING)
+    assert run(*gradients, "arb").stdout.count("1.40760596444") == 1
+    assert refused(*gradients, "arb", "--step", "1").endswith("it goes with exact, float64 and float32")
+    monkeypatch.setattr(ArbArithmetic, "differentiates", False)
+    assert refused(*gradients, "arb").endswith("'arb' is not one of 'exact', 'float64', 'float32'.")
+
+
+def test_a_step_of_descent_needs_weights_that_are_numbers() -> None:
+    gradient = xf.gradient(xf.load("capstone").trace(arithmetic="arb"), "a b")
+    with pytest.raises(xf.InputError, match="arb: a step of descent would make balls of the weights"):
+        xf.descend(gradient, xf.exact("1/10"))
 
 
 @pytest.mark.parametrize(

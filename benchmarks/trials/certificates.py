@@ -26,9 +26,10 @@ from benchmarks.result import Progress, Result
 from benchmarks.trials.bounds import Tried, all_tried, report, tried
 from exactformer.certificates import Prepared
 from exactformer.certificates.certificate import Certificate, CertificateError, certify
-from exactformer.certificates.file import checksum, document, dump, read
+from exactformer.certificates.file import document, dump, read
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.verifying import verify
+from exactformer.hashing import checksum
 from exactformer.model import Config, Model, Weights, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers.enclosure import precision

@@ -27,6 +27,7 @@ _PLACES = {
     "checkpoints": ["CheckpointError", "open_checkpoint"],
     "certificates": ["Certificate", "CertificateError", "certify"],
     "proofs": ["Demand", "Lookup", "Report", "Sequences", "Sorted", "prove"],
+    "messages": ["Refused"],
     "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _PLACES.items() for name in names}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from exactformer.model import ConfigError, Values
+from exactformer.messages import quoted
+from exactformer.model import ConfigError, InputError, Values
 from exactformer.model.arithmetics.roles import Adjoints
 
 _PLACES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -27,10 +29,19 @@ def kind(name: str) -> type[Values]:
     (True, False)
     """
     if name not in _PLACES:
-        raise ValueError(f"{name!r} is not an arithmetic: there are {', '.join(ARITHMETICS)}")
+        raise InputError(f"{quoted(name)} is not an arithmetic: there are {', '.join(ARITHMETICS)}")
     module, title, _ = _PLACES[name]
     found: type[Values] = getattr(import_module(module), title)
     return found
+
+
+def able(can: Callable[[type[Values]], bool]) -> tuple[str, ...]:
+    """The arithmetics whose classes say so.
+
+    >>> able(lambda kind: kind.proves)
+    ('exact', 'arb', 'certified')
+    """
+    return tuple(name for name in ARITHMETICS if can(kind(name)))
 
 
 def arithmetic(name: str) -> Values:
@@ -47,6 +58,6 @@ def adjoints(name: str) -> Adjoints:
     """The same for a backward pass; not every arithmetic has one."""
     found = arithmetic(name)
     if not isinstance(found, Adjoints):
-        others = ", ".join(other for other in ARITHMETICS if kind(other).differentiates)
+        others = ", ".join(able(lambda kind: kind.differentiates))
         raise ConfigError(name, f"this arithmetic computes whole passes forwards; gradients go with {others}")
     return found

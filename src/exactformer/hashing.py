@@ -6,9 +6,10 @@ to be escaped: what was hashed could be read back from the bytes that went in, s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Field: TypeAlias = Sequence["Field"] | memoryview | bytes | str | int | bool | None
 
@@ -64,3 +65,13 @@ class Digest:
 
     def hexdigest(self) -> str:
         return self._digest.hexdigest()
+
+
+def checksum(said: Mapping[str, Any]) -> str:
+    """The SHA-256 of a document in canonical JSON, without the field `sha256` that holds it.
+
+    >>> checksum({"b": [1, "x"], "a": None}) == checksum({"a": None, "sha256": "...", "b": [1, "x"]})
+    True
+    """
+    rest = {key: value for key, value in said.items() if key != "sha256"}
+    return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

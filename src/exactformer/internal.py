@@ -19,7 +19,7 @@ def debugging() -> bool:
 
 
 def internal_error(error: BaseException) -> str:
-    """What is told of it: a line, before it the traceback where that is wanted.
+    """The message about it: a line, before it the traceback where that is wanted.
 
     >>> internal_error(TypeError("one\\ntwo")).startswith("internal error (exactformer ")
     True

@@ -8,15 +8,35 @@ _LONGEST = 60
 _FEW = 3
 
 
+class Refused(ValueError):
+    """Input that is refused: one printable line, from the file to the field to what is wrong with it. Every such error is one.
+
+    >>> str(Refused("config.json", "n_head", "is missing"))
+    'config.json: n_head: is missing'
+    """
+
+    def __str__(self) -> str:
+        return printable(": ".join(map(str, self.args)))
+
+
+def printable(text: str, besides: str = "") -> str:
+    """Text that a terminal takes for nothing else: what cannot be seen is an escape.
+
+    >>> printable("a\\x1b[2J")
+    'a\\\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in besides else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def short(text: str, longest: int = _LONGEST) -> str:
     """A name from a file or a command line, cut where it is long; what cannot be seen is an escape.
 
     >>> short("W_E"), short("x" * 100, 10), short("a\\nb")
     ('W_E', 'xxxxxxxxx…', 'a\\\\nb')
     """
-    begin = text[:longest]
-    if not begin.isprintable():
-        begin = "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in begin)
+    begin = printable(text[:longest])
     return begin if len(text) <= longest and len(begin) <= longest else begin[: longest - 1] + "…"
 
 
@@ -39,8 +59,16 @@ def few(names: Iterable[str]) -> str:
     """
     quoted = [f"'{short(name, 40)}'" for name in names]
     rest = len(quoted) - _FEW
-    parts = [*quoted[:_FEW], f"{rest:,} more"] if rest > 0 else quoted
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+    return listed([*quoted[:_FEW], f"{rest:,} more"] if rest > 0 else quoted)
+
+
+def listed(names: Iterable[str], last: str = "and") -> str:
+    """
+    >>> listed(["exact", "float64", "float32"]), listed(["exact"])
+    ('exact, float64 and float32', 'exact')
+    """
+    *before, end = [*names] or [""]
+    return f"{', '.join(before)} {last} {end}" if before else end
 
 
 def whole_number(value: int) -> str:

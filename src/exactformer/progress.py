@@ -19,16 +19,16 @@ class Progress:
         self.start = time.monotonic()
         self.next = self.start + _PATIENCE
         self.done = 0
-        self.told = "nothing"
+        self.reached = "nothing"
 
     def __call__(self, name: str) -> None:
         self.done += 1
         self._say(f"{self.done} steps done, last {name}")
 
     def cases(self, done: int, total: int) -> None:
-        self.told = f"{done:,} of {total:,} cases"
+        self.reached = f"{done:,} of {total:,} cases"
         filled = _BAR * done // max(total, 1)
-        self._say(f"[{'#' * filled}{'.' * (_BAR - filled)}] {self.told}" if self.terminal else self.told)
+        self._say(f"[{'#' * filled}{'.' * (_BAR - filled)}] {self.reached}" if self.terminal else self.reached)
 
     def _say(self, what: str) -> None:
         now = time.monotonic()

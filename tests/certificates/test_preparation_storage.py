@@ -87,13 +87,14 @@ def test_no_damage_is_trusted(model: Model, kept: Path) -> None:
 
 @pytest.mark.parametrize("norm", ["nan", "inf", "-0x1p+0", "one", 1.5])
 def test_what_is_no_norm_is_refused_even_with_a_checksum(norm: object, tmp_path: Path) -> None:
-    from exactformer.certificates.storage import FORMAT, _checksum
+    from exactformer.certificates.storage import FORMAT
+    from exactformer.hashing import checksum
 
     said = {"format": FORMAT, "model": "0" * 64, "norms": {"W_E": norm}, "outlook": None}
-    (tmp_path / "n.json").write_text(json.dumps(said | {"sha256": _checksum(said)}), encoding="utf-8")
+    (tmp_path / "n.json").write_text(json.dumps(said | {"sha256": checksum(said)}), encoding="utf-8")
     assert read(tmp_path / "n.json", "0" * 64) is None
     said["norms"] = {"W_E": "0x1p+0"}
-    (tmp_path / "n.json").write_text(json.dumps(said | {"sha256": _checksum(said)}), encoding="utf-8")
+    (tmp_path / "n.json").write_text(json.dumps(said | {"sha256": checksum(said)}), encoding="utf-8")
     assert read(tmp_path / "n.json", "0" * 64) == ({"W_E": 1.0}, None)
 
 

@@ -74,7 +74,7 @@ def test_a_fix_that_fails_leaves_the_file(tmp_path: Path) -> None:
     (file,) = written(tmp_path, undefined=undefined + WRONG)
     checked = check_files([file], fix=True)
     assert (checked.status, checked.report) == (2, "")
-    assert "cannot be put right" in checked.problems[0]
+    assert "cannot be corrected" in checked.problems[0]
     assert file.read_text(encoding="utf-8") == undefined + WRONG
 
 

@@ -59,7 +59,7 @@ def test_a_byte_order_mark_stays() -> None:
 def test_what_cannot_be_put_right_is_refused() -> None:
     text = '[[claims]]\noperation = "layer_norm"\nof = [2, 2]\nepsilon = 0\nvalues = ["0.0", "0.0"]\n'
     report = check_text(text, "mine.toml")
-    with pytest.raises(WorksheetError, match=r"mine.toml:5: claims.0.values.* cannot be put right"):
+    with pytest.raises(WorksheetError, match=r"mine.toml:5: claims.0.values.* cannot be corrected"):
         fix_text(text, report)
 
 
@@ -79,7 +79,7 @@ def test_a_markdown_file_fails_is_fixed_and_passes(tmp_path: Path) -> None:
     page.chmod(0o640)
     out, _, status = check_files([page])
     assert status == 1
-    assert f"{page}:9: softmax[1]: 0.72 is wrong: 0.73 (0.7311); a slip of its own\n" in out
+    assert f"{page}:9: softmax[1]: 0.72 is wrong: 0.73 (0.7311); a new error\n" in out
     out, _, status = check_files([page], fix=True)
     assert (status, out.splitlines()[-1]) == (0, f"{page}: 1 rewritten")
     assert page.read_text(encoding="utf-8") == before.replace('"0.72"', '"0.73"')

@@ -87,8 +87,8 @@ def test_what_is_said(tmp_path: Path) -> None:
     checked = check_files([file])
     assert checked.status == 1
     assert checked.report.splitlines() == [
-        f"{file}:{line}: token[1, 0]: 'b' is wrong: 'a'; a slip of its own",
-        f"{file}: 2 tokens: 1 right, 1 wrong; 1 slip of its own; first wrong: token[1, 0], line {line}",
+        f"{file}:{line}: token[1, 0]: 'b' is wrong: 'a'; a new error",
+        f"{file}: 2 tokens: 1 right, 1 wrong; 1 new error; first wrong: token[1, 0], line {line}",
     ]
 
 
@@ -164,14 +164,14 @@ def test_tokens_that_do_not_are_refused(vocabulary: str, claim: str) -> None:
     text = QUOTED.format(vocabulary=vocabulary, claim=claim)
     report = check_text(text, "mine.toml")
     assert report.status == 1
-    with pytest.raises(WorksheetError, match=r"mine.toml:18: claims.0.values\[0\] cannot be put right: 'b' stands for") as problem:
+    with pytest.raises(WorksheetError, match=r"mine.toml:18: claims.0.values\[0\] cannot be corrected: 'b' stands for") as problem:
         fix_text(text, report)
     assert "\n" not in str(problem.value)
 
 
 def test_a_token_that_does_not_exist_cannot_be_put_right() -> None:
     text = f'{UNDEFINED}\n[[claims]]\nstep = "token"\nrow = 0\nvalue = "a"\n'
-    with pytest.raises(WorksheetError, match="cannot be put right: 'a' stands for undefined: "):
+    with pytest.raises(WorksheetError, match="cannot be corrected: 'a' stands for undefined: "):
         fix_text(text, check_text(text))
 
 
@@ -179,4 +179,4 @@ def test_a_token_with_a_line_end_is_told_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "lines.toml"
     file.write_text(QUOTED.format(vocabulary='"b", "new\\nline"', claim='"b"'), encoding="utf-8")
     first, _ = check_files([file]).report.splitlines()
-    assert first.endswith(r"token[0, 0]: 'b' is wrong: 'new\nline'; a slip of its own")
+    assert first.endswith(r"token[0, 0]: 'b' is wrong: 'new\nline'; a new error")

@@ -229,7 +229,7 @@ def test_nested_and_repeated_headers(tmp_path: Path) -> None:
         ({"add_cross_attention": True}, "add_cross_attention: true is not supported; supported: false"),
         ({"quantization_config": {}}, "quantization_config: {} is not supported; supported: null"),
         ({"is_encoder_decoder": 0}, "is_encoder_decoder: 0 is not supported; supported: false"),
-        ({"pruned_heads": {"0": [1]}}, "pruned_heads: a table is not supported; supported: {}, null"),
+        ({"pruned_heads": {"0": [1]}}, "pruned_heads: a table of 1 is not supported; supported: {}, null"),
         ({"scale_attn_weights": None}, "scale_attn_weights: null is not true or false"),
         ({"layer_norm_epsilon": None}, "layer_norm_epsilon: null is not a number"),
         ({"activation_function": None}, "activation_function: null is not one of gelu_new"),

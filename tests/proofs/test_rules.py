@@ -68,7 +68,7 @@ def test_lookups_by_similarity() -> None:
             wanted = rule(tokens)
             assert (set(wanted.right), wanted.kind) == brute_force(tokens, ((0, 1),), "strict", gram), tokens
     assert rule(("a", "c", "b")).right == {"c"}  # b is like a, which c followed
-    assert "is most similar to" in rule.statement
+    assert "the one most similar to it" in rule.statement
 
 
 def test_the_rules_of_the_examples() -> None:
@@ -118,8 +118,8 @@ def test_statements() -> None:
 
     assert statement(last_again) == "the last token again"
     assert statement(lambda tokens: "a") == "what <lambda> demands"
-    assert statement(Lookup()).startswith("the token that stands at most of the earlier positions where the token 1 before is the")
-    assert "positions so far" in statement(Lookup(mask="causal"))
+    assert statement(Lookup()).startswith("the token that most often followed the last token earlier; ")
+    assert "the last token so far" in statement(Lookup(mask="causal"))
     assert "most of this holds" in statement(Lookup(((0, 1), (1, 2))))
 
 

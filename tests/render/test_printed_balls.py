@@ -26,7 +26,7 @@ def test_a_trace_of_balls() -> None:
     assert balls.decided
     assert arithmetic("arb").name == balls.arithmetic == "arb"
     assert "0.731058578630" in str(balls)
-    assert "proved: leads c by 1" in str(balls)
+    assert "ahead of c by 1 (proved)" in str(balls)
     assert printed_values(balls, right) > 50
 
 

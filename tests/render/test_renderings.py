@@ -39,7 +39,7 @@ def test_text_tells_kinds_apart_without_colour(capstone: Trace) -> None:
     assert "≈ [0.268941421370, 0.731058578630]" in shown
     assert "(1*, -1*)" in shown
     assert "[1, -inf]" in shown
-    assert "proved: leads c by 1" in shown
+    assert "ahead of c by 1 (proved)" in shown
     assert shown.index("position 0") < shown.index("position 1")
 
 

@@ -134,7 +134,7 @@ def test_qwen_cuts_numbers_in_digits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "line"),
     [
-        (("model", "byte_fallback"), False, "model.byte_fallback is False: supported is"),
+        (("model", "byte_fallback"), False, "model.byte_fallback is false: supported is"),
         (("model", "vocab", "<0x41>"), ..., "model.vocab.'<0x41>' is missing, the token of the byte 0x41"),
         (("decoder",), {"type": "Fuse"}, "decoder has no ByteFallback, though the model falls back to bytes"),
         (("decoder",), {"type": "ByteLevel"}, "decoder and pre_tokenizer must both be ByteLevel, or neither"),
@@ -168,7 +168,7 @@ def test_settings_agree_with_the_tokenizer(tmp_path: Path) -> None:
     assert load_tokenizer(tmp_path).encode("On") == ids("<s>", "▁On")
     for field in ("add_bos_token", "add_eos_token", "add_prefix_space"):
         write_json(tmp_path, fine | {field: not fine[field]}, "tokenizer_config.json")
-        with pytest.raises(TokenizerError, match=f"{field} is {not fine[field]}, which is not what the tokenizer does"):
+        with pytest.raises(TokenizerError, match=f"{field} is {json.dumps(not fine[field])}, which is not what the tokenizer does"):
             load_tokenizer(tmp_path)
 
 

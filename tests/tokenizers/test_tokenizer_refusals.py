@@ -37,13 +37,13 @@ ONLY = "supported is byte-pair encoding as GPT-2, Llama and Qwen have it"
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: [], "tokenizer.json: is a list of 0, not a table"),
+        (lambda content: [], "tokenizer.json: is not a table"),
         (edit("model", remove=True), "tokenizer.json: model is missing"),
         (edit("model", value=3), "tokenizer.json: model is 3, not a table"),
         (edit("model", "type", value="Unigram"), f"tokenizer.json: model.type is 'Unigram': {ONLY}"),
         (edit("model", "type", value="WordPiece"), f"tokenizer.json: model.type is 'WordPiece': {ONLY}"),
         (edit("model", "dropout", value=0.1), f"tokenizer.json: model.dropout is 0.1: {ONLY}"),
-        (edit("model", "byte_fallback", value=True), f"tokenizer.json: model.byte_fallback is True: {ONLY}"),
+        (edit("model", "byte_fallback", value=True), f"tokenizer.json: model.byte_fallback is true: {ONLY}"),
         (edit("model", "ignore_merges", value=1), "tokenizer.json: model.ignore_merges is 1, not true or false"),
         (edit("model", "end_of_word_suffix", value="</w>"), f"tokenizer.json: model.end_of_word_suffix is '</w>': {ONLY}"),
         (edit("normalizer", value={"type": "Lowercase"}), f"tokenizer.json: normalizer.type is 'Lowercase': {ONLY}"),
@@ -75,7 +75,7 @@ ONLY = "supported is byte-pair encoding as GPT-2, Llama and Qwen have it"
         ),
         (
             edit("model", "vocab", "a", value=True),
-            "tokenizer.json: model.vocab.'a' has the id True: tokens are texts that are not empty, and ids whole numbers",
+            "tokenizer.json: model.vocab.'a' has the id true: tokens are texts that are not empty, and ids whole numbers",
         ),
         (
             edit("model", "vocab", "", value=263),
@@ -102,7 +102,7 @@ ONLY = "supported is byte-pair encoding as GPT-2, Llama and Qwen have it"
         (edit("added_tokens", 0, "regex", value=1), f"tokenizer.json: added_tokens.0.'regex' is not a known field: {ONLY}"),
         (edit("added_tokens", value={}), "tokenizer.json: added_tokens is a table of 0, not a list"),
         (edit("added_tokens", 0, value="x"), "tokenizer.json: added_tokens.0 is 'x', not a table"),
-        (edit("added_tokens", 0, "lstrip", value=True), f"tokenizer.json: added_tokens.0.lstrip is True: {ONLY}"),
+        (edit("added_tokens", 0, "lstrip", value=True), f"tokenizer.json: added_tokens.0.lstrip is true: {ONLY}"),
         (edit("added_tokens", 0, "id", remove=True), "tokenizer.json: added_tokens.0.id is missing"),
         (edit("added_tokens", 0, "id", value=0.0), "tokenizer.json: added_tokens.0.id is 0.0, not a whole number"),
         (
@@ -141,19 +141,19 @@ def test_a_changed_tokenizer_json_is_refused_with_its_field(change: Callable[[An
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("tokenizer.json", b"", "tokenizer.json: is not JSON (Expecting value: line 1 column 1 (char 0))"),
-        ("tokenizer.json", b'{"a": \xff}', "tokenizer.json: byte 6 is not UTF-8"),
+        ("tokenizer.json", b"", "tokenizer.json: is not JSON: Expecting value (line 1, column 1)"),
+        ("tokenizer.json", b'{"a": \xff}', "tokenizer.json: is not UTF-8 text (byte 6)"),
         ("tokenizer.json", b"[" * 100_000, "tokenizer.json: is nested too deeply"),
-        ("tokenizer.json", b'{"a": 1, "a": 2}', "tokenizer.json: is not JSON (the key 'a' is given twice)"),
+        ("tokenizer.json", b'{"a": 1, "a": 2}', "tokenizer.json: has 'a' twice"),
         (
             "tokenizer.json",
             b" " * (64 * 2**20 + 1),
-            "tokenizer.json: is larger than 64 MiB, the most that a tokenizer file may have",
+            "tokenizer.json: has 67,108,865 bytes; a tokenizer file may have 67,108,864",
         ),
         ("vocab.json", b"{}", "merges.txt: there is no such file"),
         ("merges.txt", b"a b\n", "vocab.json: there is no such file"),
         ("tokenizer_config.json", b'{"add_bos_token": 1}', f"tokenizer_config.json: add_bos_token is 1: {ONLY}"),
-        ("tokenizer_config.json", b'{"do_lower_case": true}', f"tokenizer_config.json: do_lower_case is True: {ONLY}"),
+        ("tokenizer_config.json", b'{"do_lower_case": true}', f"tokenizer_config.json: do_lower_case is true: {ONLY}"),
         (
             "tokenizer_config.json",
             b'{"tokenizer_class": "BertTokenizer"}',
@@ -171,7 +171,7 @@ def test_files_that_are_not_tokenizers(name: str, data: bytes, message: str, tmp
 
 def test_a_number_too_long_for_python_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text('{"model": ' + "9" * 5000 + "}")
-    with pytest.raises(TokenizerError, match=r"tokenizer\.json: is not JSON \([^\n]*\)$"):
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json: has an integer of more than 4,300 digits$"):
         load_tokenizer(tmp_path)
 
 
@@ -265,14 +265,14 @@ def test_a_field_with_any_other_value_is_refused_or_changes_nothing(tmp_path: Pa
     [
         ({"pad_token": "the"}, "tokenizer_config.json: pad_token names 'the', which is not an added token"),
         ({"bos_token": {"__type": "AddedToken", "content": "<s>"}}, "bos_token names '<s>', which is not an added token"),
-        ({"eos_token": {"content": "<|endoftext|>", "lstrip": True}}, f"eos_token.lstrip is True: {ONLY}"),
+        ({"eos_token": {"content": "<|endoftext|>", "lstrip": True}}, f"eos_token.lstrip is true: {ONLY}"),
         ({"additional_special_tokens": ["<|endoftext|>", "ll"]}, "additional_special_tokens.1 names 'll'"),
         ({"added_tokens_decoder": {"7": {"content": "<|endoftext|>"}}}, "added_tokens_decoder.7 names '<|endoftext|>'"),
         ({"added_tokens_decoder": {"x" * 999: "<|endoftext|>"}}, "is not the id of a token"),
         ({"extra_special_tokens": 3}, "extra_special_tokens is 3, not a list or a table of tokens"),
         ({"mask_token": 3}, "mask_token is 3, not a token"),
         *(
-            ({field: True}, f"tokenizer_config.json: {field} is True, which is not what the tokenizer does by its own file")
+            ({field: True}, f"tokenizer_config.json: {field} is true, which is not what the tokenizer does by its own file")
             for field in ("add_bos_token", "add_eos_token", "add_prefix_space")
         ),
     ],

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from children import PATIENCE
+from exactformer.arithmetics import able
 from exactformer.cli.trace import command as trace_command
 from exactformer.render import json as as_json
 from exactformer.web.api import OPERATIONS
@@ -137,7 +138,9 @@ def test_requests_that_are_none(server: Serving) -> None:
     assert ask(server, "pass", {}).json() == {"error": "source: is missing"}
     assert ask(server, "pass", {"source": {"example": "capstone", "path": "/etc"}}).status_code == 400
     assert post(f"{server.address}/api/pass", content=b"{").status_code == 415
-    assert post(f"{server.address}/api/pass", content=b"{", headers=JSON).status_code == 400
+    twice = b'{"source": {"example": "capstone"}, "source": {"example": "length4"}}'
+    for content in (b"{", twice, b'{"source": NaN}', b"[" * 100_000):
+        assert post(f"{server.address}/api/pass", content=content, headers=JSON).status_code == 400
     assert post(f"{server.address}/api/pass", content=b"x" * (5 << 20), headers=JSON).status_code == 413
     endless = post(f"{server.address}/api/pass", content=iter([b"x" * (1 << 20)] * 6), headers=JSON)
     assert endless.status_code == 413
@@ -169,7 +172,16 @@ def test_every_answer_carries_the_policy(server: Serving) -> None:
 def test_the_description_names_every_operation(server: Serving) -> None:
     described = get(f"{server.address}/api/openapi.json").json()
     assert {f"/api/{operation.task}" for operation in OPERATIONS} <= set(described["paths"])
-    assert get(f"{server.address}/api/about").json()["model"] is None
+    about = get(f"{server.address}/api/about").json()
+    assert about["model"] is None
+    assert about["arithmetics"] == list(able(lambda kind: kind.stepwise)) == ["exact", "arb", "float64", "float32"]
+
+
+def test_gradients_in_every_arithmetic_that_has_them(server: Serving) -> None:
+    for name in able(lambda kind: kind.differentiates):
+        source = {"example": "capstone", "target": "a b", "arithmetic": name}
+        loss = ask(server, "gradient", {"source": source}).json()["loss"]
+        assert loss.get("low", loss["text"]).startswith("1.4076")
 
 
 def test_quick_computations_do_not_wait_for_long_ones() -> None:

@@ -95,10 +95,10 @@ def test_tokens_are_proved_one_after_the_other(page: Page, worded: Serving, text
 
 def test_the_radius_is_a_plot_with_words_and_a_table(page: Page, worded: Serving) -> None:
     claim = asked(page, worded, WORDS).locator(".claim").first
-    plot = claim.get_by_role("img", name="Radius by layer")
+    plot = claim.get_by_role("img", name="Error bound by layer")
     assert plot.locator("circle").count() == 4
     assert plot.locator("desc").inner_html().startswith("From ")
-    claim.get_by_text("Limbs, bits and radius as a table").click()
+    claim.get_by_text("Limbs, bits and error bounds as a table").click()
     rows = claim.locator(".by-layer tbody tr")
     assert rows.locator("th").all_inner_texts() == ["embedding", "block 0", "block 1", "logits"]
     bits, radius = rows.nth(1).locator("td").all_inner_texts()[1:]
@@ -159,7 +159,7 @@ def test_numbers_out_of_range_are_named_and_nothing_is_asked(page: Page, proving
     expect(line).to_have_text("tokens: 1 to 20")
     assert (tokens.input_value(), tokens.get_attribute("aria-invalid")) == ("99", "true")
     asked(page, proving, "3", "&top=x&cap=16&digits=2.5")
-    expect(line).to_have_text("logits shown: 1 to 50; limbs at most: 4 to 15; decimals: 0 to 80")
+    expect(line).to_have_text("logits shown: 1 to 50; precision limit: 4 to 15; decimals: 0 to 80")
     page.goto(f"{proving.address}/#certified?prompt=3&tokens=1&digits=")
     expect(line).to_have_text("decimals: 0 to 80")
     page.get_by_label("decimals").fill("-1")
@@ -196,8 +196,8 @@ def test_what_overflows_has_a_name_and_is_reached_by_tab(page: Page, proving: Se
 
 def test_numbers_have_help(page: Page, proving: Serving) -> None:
     page.goto(f"{proving.address}/#certified")
-    limbs, decimals = page.get_by_label("limbs at most"), page.get_by_label("decimals")
-    expect(limbs).to_have_accessible_description("limbs at most: 21 bits each, the first for the whole part")
+    limbs, decimals = page.get_by_label("precision limit"), page.get_by_label("decimals")
+    expect(limbs).to_have_accessible_description("precision limit: in limbs of 21 bits, the first for the whole part")
     expect(decimals).to_have_accessible_description("decimals: 0 for as many as the token needs")
 
 

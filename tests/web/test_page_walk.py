@@ -46,7 +46,7 @@ def test_stepping_by_button_by_key_by_scrubber_and_by_the_address(visit: Visit, 
     wait_for_step(page, "pos_embed")
     page.get_by_role("slider", name="Step").fill("28")
     wait_for_step(page, "token")
-    assert "proved: leads c by 1" in page.locator(".output").inner_text()
+    assert "ahead of c by 1 (proved)" in page.locator(".output").inner_text()
     assert "step=token" in page.url
     assert page.get_by_role("button", name="Next step").is_disabled()
     page.locator("body").press("Home")
@@ -242,7 +242,7 @@ def test_check_puts_verdicts_in_place(visit: Visit, page: Page) -> None:
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.locator("mark.truncated, mark.last-digit-off")).to_have_text("2.71 2.72")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download it put right").click()
+        page.get_by_role("button", name="Download corrected version").click()
     assert 'values = ["2.72"]' in download.value.path().read_text()
 
 

@@ -95,7 +95,7 @@ def test_a_model_is_proved_by_the_command(folder: Path) -> None:
                 break
             except httpx.ConnectError:
                 time.sleep(0.1)
-        assert answer.json()["told"].endswith(", proved")
+        assert answer.json()["verdict"].endswith(", proved")
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) is not None
     finally:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 import exactformer as xf
+from exactformer.reading.toml_limits import toml_problem
 from exactformer.worksheets import WorksheetError
-from exactformer.worksheets.limits import toml_problem
 from exactformer.worksheets.worksheet import example_text, parse
 
 CAPSTONE = example_text("capstone")

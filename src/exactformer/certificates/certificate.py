@@ -21,6 +21,7 @@ from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import Certified, prove_tokens
 from exactformer.certified.tables import tables_digest
 from exactformer.files import write_whole
+from exactformer.messages import Refused
 from exactformer.model import Model
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ CLAIM = (
 Ends = tuple[str, str]  # decimals
 
 
-class CertificateError(ValueError):
+class CertificateError(Refused):
     """A certificate that cannot be read, in one line that names the file and the field."""
 
 
@@ -160,7 +161,7 @@ def certify(
     prepared: Prepared | None = None,
     heard: Callable[[Claim], None] = lambda claim: None,
 ) -> Certificate:
-    """Prove the next tokens of a model; `heard` is told each claim as soon as it is proved.
+    """Prove the next tokens of a model; `heard` gets each claim as soon as it is proved.
 
     >>> from fractions import Fraction
     >>> from exactformer.worksheets import load

@@ -22,8 +22,8 @@ from exactformer.certificates.comparison import step_errors
 from exactformer.certificates.preparation import Prepared
 from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
 from exactformer.certified.limbs import OutOfRangeError
-from exactformer.checkpoints.documents import open_regular
 from exactformer.model import InputError, Model, following, forward
+from exactformer.reading import open_regular
 
 # How far a logit may be off, as a share of the largest one: far more than runs of real models are
 SHARES = {"float16": Fraction(1, 50), "float32": Fraction(1, 1000), "float64": Fraction(1, 10**9)}
@@ -75,7 +75,7 @@ def read_logits(path: Path, length: int, vocabulary: int) -> Saved:
 
     The header is believed in nothing: its shape must be one of these two, and the size of the file must be what they take.
     """
-    with open_regular(path) as file:
+    with open_regular(path, InputError) as file:
         size = os.fstat(file.fileno()).st_size
         start = io.BytesIO(file.read(_LONGEST_HEADER))
         shape, fortran, dtype = _header(start, path)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from exactformer.certificates.certificate import CLAIM, VERSION, Bound, Certificate, CertificateError, Claim, Layer
-from exactformer.checkpoints.documents import open_regular, parse
-from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.hashing import checksum
+from exactformer.reading import Table, described, json_table, read_regular
 
 FORMATS = {f"exactformer certificate {version}": version for version in (2, VERSION)}
 LARGEST = 8 << 20  # bytes: room for thousands of tokens
@@ -57,15 +54,10 @@ def document(certificate: Certificate) -> dict[str, Any]:
     return said | {"sha256": checksum(said)}
 
 
-def checksum(said: dict[str, Any]) -> str:
-    rest = {key: value for key, value in said.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 def malformed(certificate: Certificate) -> str:
     """Why no file could say this, for one that was put together by hand; "" where one could."""
     try:
-        _Reader(Path("certificate")).certificate(document(certificate))
+        _Table(document(certificate), "certificate").certificate()
     except CertificateError as error:
         return str(error).removeprefix("certificate: ")
     except (TypeError, ValueError, AttributeError, RecursionError, OverflowError):
@@ -89,17 +81,9 @@ def _written(value: Any, indent: str) -> str:
 
 def read(path: Path) -> Written:
     """Read a file, checked field by field. Every error is one line that names the file and the field."""
-    try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > LARGEST:
-                raise CertificateError(f"{path}: has {size:,} bytes; a certificate may have {LARGEST:,}")
-            data = file.read(LARGEST)
-        said = parse(data, path)
-    except CheckpointError as error:
-        raise CertificateError(str(error)) from None
-    reader = _Reader(path)
-    return Written(reader.certificate(said), lines(data.decode("utf-8")), said["sha256"] == checksum(said))
+    data = read_regular(path, LARGEST, "a certificate", CertificateError)
+    said = json_table(data, CertificateError, path)
+    return Written(_Table(said, path).certificate(), lines(data.decode("utf-8")), said["sha256"] == checksum(said))
 
 
 def lines(text: str) -> dict[str, int]:
@@ -136,101 +120,100 @@ def lines(text: str) -> dict[str, int]:
     return found
 
 
-class _Reader:
-    """Fields of the kinds that they must be of, and no others."""
+class _Table(Table):
+    """The tables of a certificate: fields of the kinds that they must be of, and no others."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    refusal, kind, colon, entry = CertificateError, "a certificate", True, "{}[{}]"
 
-    def error(self, place: str, problem: str) -> CertificateError:
-        return CertificateError(f"{self.path}: {place}: {problem}")
-
-    def certificate(self, said: dict[str, Any]) -> Certificate:
-        form = said.get("format")
+    def certificate(self) -> Certificate:
+        form = self.take("format", None)
         if not isinstance(form, str) or form not in FORMATS:
-            raise self.error("format", f"is {shown(form)}, not one of {', '.join(map(repr, FORMATS))}")
-        keys = {"format", "claim", "model", "ids", "cap", "tokens", "versions", "tables", "sha256"}
-        self.table(said, "the certificate", keys)
-        if said["claim"] != CLAIM:
+            raise self.error("format", f"is {described(form)}, not one of {', '.join(map(repr, FORMATS))}")
+        self.only(("format", "claim", "model", "ids", "cap", "tokens", "versions", "tables", "sha256"))
+        if self.take("claim") != CLAIM:
             raise self.error("claim", "is not the sentence that certificates of this format claim")
-        self.hash(said["sha256"], "sha256")
-        versions = self.table(said["versions"], "versions", None)
-        if len(versions) > _MOST_VERSIONS:
-            raise self.error("versions", f"has more than {_MOST_VERSIONS} entries")
-        for name, value in versions.items():
-            self.text(name, "versions")
-            self.text(value, f"versions.{name}")
+        self.hash()
         return Certificate(
-            model=self.hash(self.table(said["model"], "model", {"sha256"})["sha256"], "model.sha256"),
-            ids=self.counts(said["ids"], "ids"),
-            cap=self.count(said["cap"], "cap"),
-            tokens=tuple(self.entries(said["tokens"], "tokens", self.claim)),
-            versions=versions,
-            tables=self.hash(self.table(said["tables"], "tables", {"sha256"})["sha256"], "tables.sha256"),
+            model=self.table("model").hash(alone=True),
+            ids=self.counts("ids"),
+            cap=self.count("cap"),
+            tokens=tuple(table.claim() for table in self.tables("tokens")),
+            versions=self.versions(),
+            tables=self.table("tables").hash(alone=True),
             version=FORMATS[form],
         )
 
-    def claim(self, said: Any, place: str) -> Claim:
-        self.table(said, place, set(Claim.__dataclass_fields__))
-        margin = said["margin"]
+    def claim(self) -> Claim:
+        self.only(Claim.__dataclass_fields__)
+        margin = self.take("margin")
         if margin is not None and (not isinstance(margin, list) or len(margin) != 2):
-            raise self.error(f"{place}.margin", "is not a list of two decimals")
+            raise self.error("margin", "is not a list of two decimals")
         return Claim(
-            token=None if said["token"] is None else self.count(said["token"], f"{place}.token"),
-            ties=self.counts(said["ties"], f"{place}.ties"),
-            runner_up=None if said["runner_up"] is None else self.count(said["runner_up"], f"{place}.runner_up"),
-            margin=None if margin is None else self.ends(margin[0], margin[1], f"{place}.margin"),
-            top=tuple(self.entries(said["top"], f"{place}.top", self.bound)),
-            schedule=self.counts(said["schedule"], f"{place}.schedule"),
-            layers=tuple(self.entries(said["layers"], f"{place}.layers", self.layer)),
-            attempts=self.count(said["attempts"], f"{place}.attempts"),
-            why=self.text(said["why"], f"{place}.why"),
+            token=None if self.take("token") is None else self.count("token"),
+            ties=self.counts("ties"),
+            runner_up=None if self.take("runner_up") is None else self.count("runner_up"),
+            margin=None if margin is None else (self._decimal("margin", margin[0]), self._decimal("margin", margin[1])),
+            top=tuple(table.bound() for table in self.tables("top")),
+            schedule=self.counts("schedule"),
+            layers=tuple(table.layer() for table in self.tables("layers")),
+            attempts=self.count("attempts"),
+            why=self.text("why"),
         )
 
-    def bound(self, said: Any, place: str) -> Bound:
-        self.table(said, place, {"token", "low", "high"})
-        return Bound(self.count(said["token"], f"{place}.token"), *self.ends(said["low"], said["high"], place))
+    def bound(self) -> Bound:
+        self.only(Bound.__dataclass_fields__)
+        return Bound(self.count("token"), self._decimal("low", self.take("low")), self._decimal("high", self.take("high")))
 
-    def layer(self, said: Any, place: str) -> Layer:
-        self.table(said, place, {"name", "bits", "radius"})
-        if not isinstance(said["radius"], str) or not _RADIUS.fullmatch(said["radius"]):
-            raise self.error(f"{place}.radius", f"{shown(said['radius'])} is not a radius")
-        return Layer(self.text(said["name"], f"{place}.name"), self.count(said["bits"], f"{place}.bits"), said["radius"])
+    def layer(self) -> Layer:
+        self.only(Layer.__dataclass_fields__)
+        return Layer(self.text("name"), self.count("bits"), self._matching("radius", self.take("radius"), _RADIUS, "a radius"))
 
-    def text(self, said: Any, place: str) -> str:
+    def versions(self) -> dict[str, str]:
+        table = self.table("versions")
+        if len(table.raw) > _MOST_VERSIONS:
+            raise self.error("versions", f"has more than {_MOST_VERSIONS} entries")
+        for name in table.raw:
+            self._printable("versions", name)
+        return {name: table.text(name) for name in table.raw}
+
+    def hash(self, alone: bool = False) -> str:
+        """The field sha256, which may be all there is."""
+        self.only(("sha256",) if alone else self.raw)
+        value = self.take("sha256")
+        if not isinstance(value, str) or not _HASH.fullmatch(value):
+            raise self.error("sha256", "is not a SHA-256 in hexadecimal")
+        return value
+
+    def text(self, field: str, default: Any = None) -> str:
+        return self._printable(field, self.take(field))
+
+    def items(self, field: str, default: Any = None) -> list[Any]:
+        value = self.take(field)
+        if not isinstance(value, list) or len(value) > _MOST:
+            raise self.error(field, f"is not a list of at most {_MOST:,} entries")
+        return value
+
+    def counts(self, field: str) -> tuple[int, ...]:
+        return tuple(self._count(self.entry.format(field, n), value) for n, value in enumerate(self.items(field)))
+
+    def count(self, field: str) -> int:
+        return self._count(field, self.take(field))
+
+    def _count(self, field: str, value: Any) -> int:
+        if type(value) is not int or not 0 <= value < 1 << 31:
+            raise self.wrong(field, value, "a count")
+        return value
+
+    def _printable(self, field: str, value: Any) -> str:
         """What may be printed: no text of a file tells a terminal what to do."""
-        if not isinstance(said, str) or len(said) > _LONGEST or not said.isprintable():
-            raise self.error(place, f"is not a text of at most {_LONGEST} printable characters")
-        return said
+        if type(value) is not str or len(value) > _LONGEST or not value.isprintable():
+            raise self.error(field, f"is not a text of at most {_LONGEST} printable characters")
+        return value
 
-    def ends(self, low: Any, high: Any, place: str) -> tuple[str, str]:
-        for end in (low, high):
-            if not isinstance(end, str) or not _DECIMAL.fullmatch(end):
-                raise self.error(place, f"{shown(end)} is not a decimal")
-        return low, high
+    def _decimal(self, field: str, value: Any) -> str:
+        return self._matching(field, value, _DECIMAL, "a decimal")
 
-    def table(self, said: Any, place: str, keys: set[str] | None) -> dict[str, Any]:
-        if not isinstance(said, dict):
-            raise self.error(place, "is not a table")
-        if keys is not None and set(said) != keys:
-            wrong = min(set(said) ^ keys)
-            raise self.error(place, f"has no {shown(wrong)}" if wrong in keys else f"{shown(wrong)} has no place in it")
-        return said
-
-    def entries(self, said: Any, place: str, entry: Callable[[Any, str], Any]) -> list[Any]:
-        if not isinstance(said, list) or len(said) > _MOST:
-            raise self.error(place, f"is not a list of at most {_MOST:,} entries")
-        return [entry(value, f"{place}[{n}]") for n, value in enumerate(said)]
-
-    def counts(self, said: Any, place: str) -> tuple[int, ...]:
-        return tuple(self.entries(said, place, self.count))
-
-    def count(self, said: Any, place: str) -> int:
-        if type(said) is not int or not 0 <= said < 1 << 31:
-            raise self.error(place, f"{shown(said)} is not a count")
-        return said
-
-    def hash(self, said: Any, place: str) -> str:
-        if not isinstance(said, str) or not _HASH.fullmatch(said):
-            raise self.error(place, "is not a SHA-256 in hexadecimal")
-        return said
+    def _matching(self, field: str, value: Any, pattern: re.Pattern[str], wanted: str) -> str:
+        if type(value) is not str or not pattern.fullmatch(value):  # a bare number is no text
+            raise self.wrong(field, value, wanted)
+        return value

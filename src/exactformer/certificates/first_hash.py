@@ -25,7 +25,7 @@ from exactformer.numbers.digits import digits
 
 
 def first_model_hash(model: Model, progress: Callable[[str], None] = lambda name: None) -> str:
-    """Version 1. `progress` is told the name of each weight."""
+    """Version 1. `progress` gets the name of each weight."""
     digest = hashlib.sha256(b"exactformer model 1\n" + _described(model.config).encode() + b"\n")
     for name, weights in model.weights.named():
         kind = "exact" if weights.dtype == object else weights.dtype.newbyteorder("<").str

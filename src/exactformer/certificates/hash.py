@@ -36,7 +36,7 @@ ALWAYS = ("blocks", "dim", "head_dim", "mask", "norm", "scale")
 
 
 def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None) -> str:
-    """The hash, read piece by piece: weights are not copied as a whole. `progress` is told the name of each weight.
+    """The hash, read piece by piece: weights are not copied as a whole. `progress` gets the name of each weight.
 
     It is taken once of each model, whose weights nobody can change.
 

@@ -168,7 +168,7 @@ def _check_whole(name: str, value: int, least: int, most: int | None) -> None:
 
 
 class _Proving(CertifiedArithmetic):
-    """The passes of this module: keys and values that other passes have kept, and others have been told, are none of theirs."""
+    """The passes of this module: keys and values that other passes have kept, or have handed to others, are none of theirs."""
 
 
 class _Question:

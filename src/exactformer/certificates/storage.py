@@ -10,10 +10,8 @@ removes.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +20,11 @@ from typing import Any
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.preparation import Prepared
 from exactformer.certified.scheduling import Growth, Outlook, schedule_length
-from exactformer.checkpoints.documents import parse
-from exactformer.checkpoints.errors import CheckpointError
 from exactformer.files import cache_folder, write_whole
+from exactformer.hashing import checksum
+from exactformer.messages import Refused
 from exactformer.model import Model
+from exactformer.reading import json_table, read_regular
 
 FORMAT = "exactformer preparation 4"
 _LARGEST = 1 << 20  # bytes
@@ -74,22 +73,22 @@ def write(path: Path, digest: str, norms: dict[str, float], outlook: Outlook | N
     hexes = {name: norm.hex() for name, norm in sorted(norms.items())}
     said = {"format": FORMAT, "model": digest, "norms": hexes, "outlook": _said(outlook)}
     with contextlib.suppress(OSError):
-        write_whole(path, json.dumps(said | {"sha256": _checksum(said)}, indent=1) + "\n", 0o600)
+        write_whole(path, json.dumps(said | {"sha256": checksum(said)}, indent=1) + "\n", 0o600)
         for left in path.parent.glob(f".{path.name}.*"):
             if time.time() - left.stat().st_mtime > _ABANDONED:
                 left.unlink(missing_ok=True)
 
 
 def read(path: Path, digest: str) -> tuple[dict[str, float], Outlook | None] | None:
-    """The norms and the outlook in a file that is ours and undamaged; else None."""
+    """The norms and the outlook in a file that is undamaged and this user's own, as they are believed; else None."""
     try:
-        said = parse(_content(path), path)
+        said = json_table(read_regular(path, _LARGEST, "a preparation", Refused, own=True), Refused, path)
         norms, expected = said["norms"], said["outlook"]
-        if said != {"format": FORMAT, "model": digest, "norms": norms, "outlook": expected, "sha256": _checksum(said)}:
+        if said != {"format": FORMAT, "model": digest, "norms": norms, "outlook": expected, "sha256": checksum(said)}:
             return None
         found = {name: float.fromhex(norm) for name, norm in norms.items()}
         outlook = None if expected is None else _outlook(expected)
-    except (OSError, CheckpointError, KeyError, AttributeError, TypeError, ValueError, OverflowError):
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError):
         return None
     return (found, outlook) if all(math.isfinite(norm) and norm >= 0 for norm in found.values()) else None
 
@@ -116,20 +115,3 @@ def _numbers(hexes: list[str]) -> tuple[float, ...]:
     if not all(map(math.isfinite, found)):
         raise ValueError("not a finite number")
     return found
-
-
-def _content(path: Path) -> bytes:
-    """Of a plain file that belongs to the user: norms are believed, so nobody else may have written them."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if hasattr(os, "getuid") and found.st_uid != os.getuid():
-            raise PermissionError(f"{path}: belongs to another user")
-        if found.st_size > _LARGEST:
-            raise ValueError(f"{path}: is too long")
-        return file.read(_LARGEST)
-
-
-def _checksum(said: dict[str, Any]) -> str:
-    rest = {key: value for key, value in said.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

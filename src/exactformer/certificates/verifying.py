@@ -212,11 +212,11 @@ def _flat(value: Any, place: str) -> dict[str, Any]:
 def _remarks(certificate: Certificate) -> list[str]:
     here = versions()
     names = sorted({*here, *certificate.versions})
-    told = [
-        f"{name} was {certificate.versions.get(name, 'not told')}, is {here.get(name, 'not told')}"
+    remarks = [
+        f"{name} was {certificate.versions.get(name, 'not given')}, is {here.get(name, 'not given')}"
         for name in names
         if certificate.versions.get(name) != here.get(name)
     ]
-    if told and tables_digest() != certificate.tables:  # the same versions make the same tables, of the limbs that are asked for
-        told.append("the tables have another hash: they were made for other precisions, or by another version")
-    return told
+    if remarks and tables_digest() != certificate.tables:  # the same versions make the same tables, of the limbs that are asked for
+        remarks.append("the tables have another hash: they were made for other precisions, or by another version")
+    return remarks

@@ -55,10 +55,11 @@ class CertifiedArithmetic(FusedLayers):
     """Limbs by `schedule`: the last entry holds for all that comes after it.
 
     With `last_only`, what follows the final LayerNorm is computed for the last position alone. With `traced`, lines that the proof
-    does not need are told too: means, deviations, scores and weights.
+    does not need are shown too: means, deviations, scores and weights.
     """
 
     name = "certified"
+    numbers = "balls"
     proves = True
     without = {"hard": _SOFT, "late_mask": _SOFT, "late_rotary": _USUAL, "mixed_sharing": _USUAL}  # noqa: RUF012
 
@@ -67,6 +68,11 @@ class CertifiedArithmetic(FusedLayers):
     ) -> None:
         self.store = Store() if store is None else store
         self.schedule, self.last_only, self.traced = checked(schedule), last_only, traced
+
+    @classmethod
+    def takes(cls, config: Config) -> bool:
+        """A LayerNorm has to have an ε: its bounds divide by the root of it."""
+        return super().takes(config) and (config.epsilon is None or config.epsilon.value > 0)
 
     def limbs_at(self, name: str) -> int:
         """The limbs of a step, or of a weight by the name of its step."""

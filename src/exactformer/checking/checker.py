@@ -18,7 +18,7 @@ from exactformer.checking.steps import record_of
 from exactformer.checking.verdicts import judge, true_digits
 from exactformer.worksheets import WorksheetError
 from exactformer.worksheets.reader import Table
-from exactformer.worksheets.worksheet import LARGEST, parse
+from exactformer.worksheets.worksheet import parse, read_text
 
 
 def check_text(text: str, name: str = "worksheet.toml") -> CheckReport:
@@ -55,25 +55,11 @@ def check_file(source: str | os.PathLike[str]) -> CheckReport:
 def read_source(source: str | os.PathLike[str]) -> str:
     """The text of a file to the last character (also its line ends), or of a built-in lesson."""
     name = os.fspath(source)
-    path = Path(name)
     if name in lessons():
         return lesson_text(name)
     if not name:
         raise WorksheetError(f"the name of a file is empty (built-in lessons: {', '.join(lessons())})")
-    if not path.is_file():
-        known = f"there is no such file, nor a built-in lesson of that name ({', '.join(lessons())})"
-        raise WorksheetError(f"{name}: {'is a folder or a device, not a file' if path.exists() else known}")
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise WorksheetError(f"{name}: cannot be read: {error.strerror}") from None
-    if len(content) > LARGEST:
-        raise WorksheetError(f"{name}: has more than {LARGEST:,} bytes")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise WorksheetError(f"{name}: is not UTF-8 text (byte {error.start})") from None
+    return read_text(Path(name), "lesson", lessons())
 
 
 def _spans(claims: list[PrintedClaim], block: Block, file: str) -> Iterator[Span]:

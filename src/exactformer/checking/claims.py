@@ -20,8 +20,9 @@ from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.sight import Mask
 from exactformer.numbers import Undecided, UndefinedValue, compare
 from exactformer.numbers.arrays import Array
+from exactformer.reading import Decimal, described
 from exactformer.trace import Trace
-from exactformer.worksheets.reader import Decimal, Table, describe
+from exactformer.worksheets.reader import Table
 
 _FIELDS = {"step", "operation", "name", "value", "values", "index", "head", "row", "target", "upstream"}
 _REFERENCE = re.compile(r"(.+?)\s*\[\s*([0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)\s*\]")
@@ -58,7 +59,7 @@ def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) ->
 
 
 def _known(table: Table) -> set[str]:
-    """The fields that a claim may have: a misspelt one is told as such, and not by what goes wrong without it."""
+    """The fields that a claim may have: a misspelt one is named, rather than what goes wrong without it."""
     asked = table.raw.get("operation")
     operations = [OPERATIONS[asked]] if isinstance(asked, str) and asked in OPERATIONS else OPERATIONS.values()
     return _FIELDS.union(*((*each.operands, *each.required, *each.optional) for each in operations))
@@ -70,7 +71,7 @@ def _node(table: Table, record: Record, trace: Trace | None) -> Node:
     if step is not None and step not in record.nodes:
         near = get_close_matches(step, record.nodes, 1)
         if (missing := needed(step, trace, record)) is not None:
-            raise table.error("step", f"is {describe(step)}: {missing}")
+            raise table.error("step", f"is {described(step)}: {missing}")
         known = (
             f"did you mean {near[0]}?"
             if near
@@ -78,18 +79,18 @@ def _node(table: Table, record: Record, trace: Trace | None) -> Node:
             if record.nodes
             else "there is no [model]"
         )
-        raise table.error("step", f"is {describe(step)}, which is neither a step of the pass nor a named operation above ({known})")
+        raise table.error("step", f"is {described(step)}, neither a step of the pass nor a named operation above ({known})")
     if "operation" not in table.raw:
         assert step is not None
         return record.nodes[step]
-    operation = table.choice("operation", tuple(OPERATIONS))
+    operation = table.one_of("operation", tuple(OPERATIONS))
     reads, compute = _computation(table, operation, record)
     truth = _carry_out(table, compute, [record.nodes[name].truth for name in reads])
     if step is not None:
         return _another_way(table, record.nodes[step], truth, reads, compute, record)
-    name = table.text("name", f"{operation}, {table.path.rstrip('.')} of {table.file}")
+    name = table.text("name", f"{operation}, {table.place.rstrip('.')} of {table.file}")
     if name in record.nodes:
-        raise table.error("name", f'is {describe(name)}, which there is already (claim more of it with step = "{name}")')
+        raise table.error("name", f'is {described(name)}, which there is already (claim more of it with step = "{name}")')
     node = Node(name, truth, reads, compute, shown="" if "name" in table.raw else operation)
     record.add(node)
     return node
@@ -138,7 +139,7 @@ def _computation(table: Table, name: str, record: Record) -> tuple[tuple[str, ..
     operation = OPERATIONS[name]
     parameters = {field: _parameter(table, field) for field in operation.required}
     parameters |= {field: _parameter(table, field) for field in operation.optional if table.take(field, None) is not None}
-    head = table.integer("head", 0)
+    head = table.whole("head", 0)
     given: dict[str, Array] = {}
     named: dict[str, tuple[str, Index]] = {}  # the node and the part of it that is read
     for field in operation.operands:
@@ -164,14 +165,14 @@ def _reference(table: Table, field: str, text: str, head: int, record: Record) -
     if name not in record.nodes:
         near = get_close_matches(name, record.nodes, 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
-        raise table.error(field, f"is {describe(text)}, which is neither a step nor a named operation above{hint}")
+        raise table.error(field, f"is {described(text)}, which is neither a step nor a named operation above{hint}")
     shape = record.nodes[name].truth.shape
     if len(shape) == 3:
         if not 0 <= head < shape[0]:
             raise table.error("head", f"is {head}, but {name} has {shape[0]}")
         part = (head, *part)
     if len(part) > len(shape) or any(i >= size for i, size in zip(part, shape, strict=False)):
-        raise table.error(field, f"is {describe(text)}, but {name} is {times(record.nodes[name].truth)} (counted from 0)")
+        raise table.error(field, f"is {described(text)}, but {name} is {times(record.nodes[name].truth)} (counted from 0)")
     return name, part
 
 
@@ -189,11 +190,11 @@ def _carry_out(table: Table, compute: Callable[[Sequence[Array]], Array], inputs
 def _parameter(table: Table, field: str) -> Any:
     match field:
         case "mask":
-            return table.choice(field, get_args(Mask))
+            return table.one_of(field, get_args(Mask))
         case "factor":
             value = table.take(field)
             if type(value) is not int and not isinstance(value, str):
-                raise table.error(field, f"is {describe(value)}, not a number")
+                raise table.error(field, f"is {described(value)}, not a number")
             try:
                 return factor(str(value))
             except ValueError as error:
@@ -227,10 +228,10 @@ def _entries(table: Table, node: Node) -> Iterator[tuple[Index, Claimed, Path]]:
 def _read_entry(table: Table, entry: Any, place: str, node: Node) -> Claimed:
     if node.of_tokens:
         if not isinstance(entry, str) or isinstance(entry, Decimal):
-            raise table.error(place, f"is {describe(entry)}, not a token (which is written in quotes)")
+            raise table.error(place, f"is {described(entry)}, not a token (which is written in quotes)")
         return Token(entry)
     if type(entry) is not int and not isinstance(entry, str):
-        raise table.error(place, f"is {describe(entry)}, not a number")
+        raise table.error(place, f"is {described(entry)}, not a number")
     try:
         return read(str(entry))
     except ValueError as error:
@@ -243,9 +244,9 @@ def _prefix(table: Table, node: Node) -> Index:
     if "index" in table.raw:
         index = table.take("index")
         if not isinstance(index, list) or any(type(i) is not int for i in index):
-            raise table.error("index", f"is {describe(index)}, not a list of whole numbers")
+            raise table.error("index", f"is {described(index)}, not a list of whole numbers")
         if len(shape) == 3 and len(index) == 2:
-            index = [table.integer("head", 0), *index]
+            index = [table.whole("head", 0), *index]
         if len(index) != len(shape):
             raise table.error("index", f"has {len(index)} numbers, but {node.name} has {len(shape)} axes")
         places = [("index", i) for i in index]
@@ -253,9 +254,9 @@ def _prefix(table: Table, node: Node) -> Index:
         head, row = table.take("head", None), table.take("row", None)
         places = []
         if len(shape) == 3 and (head is not None or depth_of(table.raw.get("values")) + (row is not None) < 3):
-            places.append(("head", table.integer("head", 0)))
+            places.append(("head", table.whole("head", 0)))
         if row is not None:
-            places.append(("row", table.integer("row")))
+            places.append(("row", table.whole("row")))
     if len(places) > len(shape):
         raise table.error(places[-1][0], f"is given, but {node.name} has {len(shape)} axes")
     for (field, i), size in zip(places, shape, strict=False):

@@ -12,6 +12,7 @@ from exactformer.checking.fixing import fix_text, rewrite, to_fix
 from exactformer.checking.lessons import lessons
 from exactformer.checking.report import CheckReport, as_json, counted, document, lines
 from exactformer.checking.verdicts import Verdict
+from exactformer.messages import Refused
 from exactformer.numbers import Undecided
 from exactformer.worksheets import WorksheetError
 
@@ -44,7 +45,7 @@ def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json
             text = read_source(source)
             report = check_text(text, name)
             fixed = _fix(Path(name), text, report) if fix else 0
-        except (WorksheetError, OSError, Undecided) as error:
+        except (Refused, OSError, Undecided) as error:
             problem, status = _problem(name, error)
             problems.append(problem)
             found.append({"file": name, "status": status, "error": problem})
@@ -79,7 +80,7 @@ def _fix(path: Path, text: str, report: CheckReport) -> int:
     wanted = len(to_fix(report))
     if wanted:
         if report.name in lessons():
-            raise WorksheetError(f"{report.name}: is a built-in lesson, which is not rewritten")
+            raise WorksheetError(f"{report.name}: is a built-in lesson, which cannot be rewritten")
         rewrite(path, fix_text(text, report))
     return wanted
 

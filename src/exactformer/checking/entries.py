@@ -10,14 +10,15 @@ import numpy as np
 from exactformer.checking.record import Index
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers.arrays import Array
-from exactformer.worksheets.reader import Table, describe
+from exactformer.reading import described
+from exactformer.worksheets.reader import Table
 
 
 def read_array(table: Table, value: Any, field: str) -> Array:
     """A vector or a matrix that is written out; -inf is a masked entry."""
     shape = shape_of(table, value, field)
     if not 1 <= len(shape) <= 2 or 0 in shape:
-        raise table.error(field, f"is {describe(value)}: write a list of numbers, a list of such lists, or the name of a step")
+        raise table.error(field, f"is {described(value)}: write a list of numbers, a list of such lists, or the name of a step")
     result = np.empty(shape, dtype=object)
     for index, entry in leaves(value):
         masked = isinstance(entry, str) and entry.strip() == "-inf"

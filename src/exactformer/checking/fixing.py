@@ -18,7 +18,7 @@ _FINE = (Verdict.RIGHT, Verdict.UNDECIDED)
 def fix_text(text: str, report: CheckReport) -> str:
     """The text with every number and token that is not right as it should have been printed, numbers with as many decimals.
 
-    What is undecided is left alone. What cannot be put right (it does not exist, -inf stands for it, or it is a token that cannot
+    What is undecided is left alone. What cannot be corrected (it does not exist, -inf stands for it, or it is a token that cannot
     stand between the quotes that are there) is an error.
 
     >>> text = '[[claims]]\\noperation = "exp"\\nof = [1]  # e\\nvalues = ["2.71"]\\n'
@@ -50,7 +50,7 @@ def _better(text: str, finding: Finding, name: str) -> str:
     if not suits:
         printed = finding.printed if finding.kind == "number" else repr(finding.printed)
         true = repr(finding.true) if finding.kind == "token" else finding.true
-        raise WorksheetError(f"{name}:{finding.line}: {finding.field} cannot be put right: {printed} stands for {true}")
+        raise WorksheetError(f"{name}:{finding.line}: {finding.field} cannot be corrected: {printed} stands for {true}")
     return there.replace(there.strip(), finding.true) if finding.kind == "number" else finding.true
 
 

@@ -1,6 +1,6 @@
 """The gradients of a pass as nodes of its record: each can be computed again from other values of what it reads.
 
-A claim says what they are gradients of: `target`, the tokens wanted (the loss is their mean cross-entropy), or, for a model
+A claim says what they are gradients of: `target`, the target tokens (the loss is their mean cross-entropy), or, for a model
 without logits, `upstream`, the gradient of the last step.
 """
 
@@ -20,8 +20,9 @@ from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.backward import Tape
 from exactformer.numbers import exact
 from exactformer.numbers.arrays import Array, zeros
+from exactformer.reading import Decimal, described
 from exactformer.trace import Gradient, Step, Trace, gradient
-from exactformer.worksheets.reader import Decimal, Table, describe
+from exactformer.worksheets.reader import Table
 
 _OPS = adjoints("exact").for_gradients()
 _LOSS = "loss"
@@ -70,7 +71,7 @@ def _tokens(table: Table, value: Any) -> Sequence[str]:
 
 def _rows(table: Table, value: Any) -> Array:
     if depth_of(value) != 2:
-        raise table.error("upstream", f"is {describe(value)}, not a list of rows of numbers")
+        raise table.error("upstream", f"is {described(value)}, not a list of rows of numbers")
     rows = read_array(table, value, "upstream")
     if any(entry is MASKED for entry in rows.flat):
         raise table.error("upstream", "holds -inf, which is no gradient")

@@ -2,7 +2,7 @@
 
 Two worlds live side by side. In the true one nothing is rounded. In the printed one every number that was claimed is what the
 page says (the decimals taken as exact), and whatever was not claimed is computed from that. A claim that is wrong in the true
-world and right in the printed one carries on a slip, or a rounding, from further up; else it is a slip of its own.
+world and right in the printed one carries on an error, or a rounding, from further up; else it is a new error.
 """
 
 from __future__ import annotations

@@ -67,8 +67,8 @@ class CheckReport:
 
 def lines(report: CheckReport) -> list[str]:
     """One line for each number or token that is not right, then a summary."""
-    told = [f"{report.name}:{f.line}: {f.place}: {_sentence(f)}" for f in report.findings if f.verdict is not Verdict.RIGHT]
-    return [*told, f"{report.name}: {_summary(report)}"]
+    found = [f"{report.name}:{f.line}: {f.place}: {_sentence(f)}" for f in report.findings if f.verdict is not Verdict.RIGHT]
+    return [*found, f"{report.name}: {_summary(report)}"]
 
 
 def _sentence(finding: Finding) -> str:
@@ -79,7 +79,7 @@ def _sentence(finding: Finding) -> str:
         case Verdict.TRUNCATED:
             return f"{said}: {_digits(finding)} is cut off, not rounded"
         case _:
-            why = "follows from the printed numbers before it" if finding.carried_on else "a slip of its own"
+            why = "follows from the printed numbers before it" if finding.carried_on else "a new error"
             return f"{said}: {_digits(finding)}; {why}"
 
 
@@ -92,13 +92,13 @@ def _digits(finding: Finding) -> str:
 def _summary(report: CheckReport) -> str:
     if not report.findings:
         return "no claims"
-    told = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
-    summary = f"{counted(report.findings)}: {told}"
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
+    summary = f"{counted(report.findings)}: {counts}"
     first = report.first_wrong
     if first is None:
         return summary
     own = len(report.slips)
-    slips = "1 slip of its own" if own == 1 else f"{own} slips of their own"
+    slips = "1 new error" if own == 1 else f"{own} new errors"
     return f"{summary}; {slips}; first wrong: {first.place}, line {first.line}"
 
 

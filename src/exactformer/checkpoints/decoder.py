@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from exactformer.checkpoints.buffers import are_frequencies, hides, is_mask
-from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.errors import CheckpointError
 from exactformer.checkpoints.fields import Fields
 from exactformer.checkpoints.rope import Reading, Rope
 from exactformer.checkpoints.safetensors import Tensor
@@ -22,6 +22,7 @@ from exactformer.checkpoints.tree import Tree
 from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigError, MlpWeights, Model, NormWeights, Weights
 from exactformer.model.layers.norm import HeadNormWeights
 from exactformer.numbers import Exact, exact, from_float
+from exactformer.reading import described
 
 Biased = Literal["qkv", "out", "mlp", "head"]
 
@@ -106,7 +107,7 @@ def build(plan: Plan, tensors: dict[str, Tensor], vocabulary: Sequence[str] | No
         raise CheckpointError(plan.path.parent, str(error)) from None
 
 
-def told(plan: Plan, reading: Reading) -> str:
+def reading_in_words(plan: Plan, reading: Reading) -> str:
     """How constants are read that are real numbers, in one text for descriptions and certificates."""
     if plan.rope is None:
         return ""
@@ -248,7 +249,7 @@ def read_head(fields: Fields, model: str, body: str, tied: bool) -> Literal["tie
     named = fields.get("architectures")
     name = named[0] if isinstance(named, list) and len(named) == 1 else None
     if named is not None and name not in (model, body):
-        raise fields.error("architectures", f"{shown(name or named)} is not supported; supported: {model}, {body}")
+        raise fields.error("architectures", f"{described(name or named)} is not supported; supported: {model}, {body}")
     if name == body:
         return "none"
     return "tied" if fields.flag("tie_word_embeddings", tied) else "own"

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.errors import CheckpointError
 from exactformer.messages import few, short
+from exactformer.reading import described
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Family:
     harmless: frozenset[str]
     fixed: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
 
-    def check(self, document: Mapping[str, Any], path: Path) -> None:
+    def check(self, document: Mapping[str, Any], path: Path | str) -> None:
         """Refuse keys that may change the network."""
         unknown = [key for key in document if key not in self.read and key not in self.harmless and key not in self.fixed]
         if unknown:
@@ -52,9 +53,7 @@ def _same(value: object, good: object) -> bool:
 
 def _literal(value: object) -> str:
     """As JSON writes it."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return "{}" if value == {} else shown(value)
+    return "{}" if value == {} else described(value)
 
 
 # How a library stores, loads or runs a model, and what it calls things: nothing that the network over real numbers depends on.

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from exactformer.checkpoints.documents import Decimal
-from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.errors import CheckpointError
 from exactformer.model.arithmetics.roles import Activation
-from exactformer.numbers import Exact, exact
+from exactformer.numbers import Exact
+from exactformer.reading import Decimal, Table
 
 LARGEST_COUNT = (1 << 31) - 1
 GPT2_ACTIVATIONS: Mapping[str, Activation] = {
@@ -22,7 +22,7 @@ ACTIVATIONS: Mapping[str, Activation] = {"silu": "silu", "swish": "silu", **GPT2
 T = TypeVar("T")
 
 
-class Fields:
+class Fields(Table):
     """A table of the document. A count that is null counts as not given; a flag that is null is refused, as other programs take it
     for false where a missing one is true.
 
@@ -34,14 +34,14 @@ class Fields:
     exactformer.checkpoints.errors.CheckpointError: config.json: depth: is missing
     """
 
-    def __init__(self, document: Mapping[str, Any], path: Path, place: str = "") -> None:
-        self.document, self.path, self.place = document, path, place
+    refusal, colon = CheckpointError, True
 
-    def error(self, field: str, problem: str) -> CheckpointError:
-        return CheckpointError(self.path, f"{self.place}{field}", problem)
+    @property
+    def path(self) -> Path:
+        return Path(self.file)
 
     def get(self, field: str) -> Any:
-        return self.document.get(field)
+        return self.raw.get(field)
 
     def count(self, field: str, default: int | None = None, least: int = 1) -> int:
         value = self.get(field)
@@ -50,54 +50,31 @@ class Fields:
                 raise self.error(field, "is missing")
             return default
         if type(value) is not int or not least <= value <= LARGEST_COUNT:
-            raise self.error(field, f"{shown(value)} is not a whole number from {least} to {LARGEST_COUNT:,}")
-        return value
-
-    def flag(self, field: str, default: bool) -> bool:
-        if field not in self.document:
-            return default
-        value = self.get(field)
-        if not isinstance(value, bool):
-            raise self.error(field, f"{shown(value)} is not true or false")
+            raise self.wrong(field, value, f"a whole number from {least} to {LARGEST_COUNT:,}")
         return value
 
     def number(self, field: str, default: str | None = None) -> Exact:
         """The decimal as it is written: 1e-05 is 1/100000."""
-        if field not in self.document:
-            if default is None:
-                raise self.error(field, "is missing")
-            return exact(default)
-        value = self.get(field)
-        if type(value) is not int and not isinstance(value, Decimal):
-            raise self.error(field, f"{shown(value)} is not a number")
-        try:
-            return exact(str(value))
-        except ValueError as error:
-            raise self.error(field, str(error)) from None
+        value = self.take(field) if default is None else self.take(field, Decimal(default))
+        if type(value) is str:
+            raise self.wrong(field, value, "a number")
+        return self.exact(value, field)
 
     def positive(self, field: str, default: str | None = None) -> Exact:
         number = self.number(field, default)
         if number <= 0:
-            raise self.error(field, f"{shown(self.get(field))} is not positive")
+            raise self.wrong(field, self.get(field), "positive")
         return number
 
     def epsilon(self, field: str, default: str) -> Exact:
         number = self.number(field, default)
         if not 0 <= number <= 1:
-            raise self.error(field, f"{shown(self.get(field))} is not between 0 and 1")
+            raise self.wrong(field, self.get(field), "between 0 and 1")
         return number
 
     def choice(self, field: str, table: Mapping[str, T], default: str | None = None) -> T:
-        name = self.document.get(field, default)
-        if name is None and field not in self.document:
-            raise self.error(field, "is missing")
-        if not isinstance(name, str) or name not in table:
-            raise self.error(field, f"{shown(name)} is not one of {', '.join(table)}")
-        return table[name]
+        return table[self.one_of(field, table) if default is None else self.one_of(field, table, default)]
 
-    def table(self, field: str) -> Fields | None:
+    def optional(self, field: str) -> Fields | None:
         """A table inside this one, or None where it is null or not there."""
-        value = self.get(field)
-        if value is not None and not isinstance(value, dict):
-            raise self.error(field, f"{shown(value)} is not a table")
-        return None if value is None else Fields(value, self.path, f"{self.place}{field}.")
+        return None if self.get(field) is None else self.table(field)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from exactformer.checkpoints.decoder import Biased, Names, Plan, read_head
-from exactformer.checkpoints.errors import shown
 from exactformer.checkpoints.families import FIXED, HARMLESS, Family
 from exactformer.checkpoints.fields import ACTIVATIONS, Fields
 from exactformer.checkpoints.llama import ROPE, SIZES, layer_types, read_sizes, window
 from exactformer.checkpoints.rope import Rope, read_rope
 from exactformer.model.arithmetics.roles import Activation
 from exactformer.numbers import Exact, Number, sqrt
+from exactformer.reading import described
 
 _READ = SIZES | ROPE | {
     "architectures", "attention_bias", "hidden_act", "hidden_activation", "model_type", "rms_norm_eps", "tie_word_embeddings",
@@ -41,7 +41,7 @@ _MEANT: Mapping[str, Activation] = {**ACTIVATIONS, "gelu": "gelu_tanh"}  # of Ge
 
 
 def gemma(fields: Fields) -> Plan:
-    GEMMA.check(fields.document, fields.path)
+    GEMMA.check(fields.raw, fields.path)
     activation = fields.choice("hidden_act", _MEANT, "gelu_pytorch_tanh")
     common = _common(fields, "Gemma", activation, ("hidden_activation", _MEANT))
     return Plan(**common, rope=read_rope(fields, common["head_dim"]), names=Names(frequencies="self_attn.rotary_emb.inv_freq"))
@@ -49,7 +49,7 @@ def gemma(fields: Fields) -> Plan:
 
 def gemma2(fields: Fields) -> Plan:
     """Every other block has a window, from the first on."""
-    GEMMA2.check(fields.document, fields.path)
+    GEMMA2.check(fields.raw, fields.path)
     common = _common(
         fields, "Gemma2", fields.choice("hidden_activation", ACTIVATIONS, "gelu_pytorch_tanh"), ("hidden_act", ACTIVATIONS)
     )
@@ -63,7 +63,7 @@ def gemma2(fields: Fields) -> Plan:
 
 def gemma3(fields: Fields) -> Plan:
     """Every block but each sixth has a window, and turns by angles of its own."""
-    GEMMA3.check(fields.document, fields.path)
+    GEMMA3.check(fields.raw, fields.path)
     activation = fields.choice("hidden_activation", ACTIVATIONS, "gelu_pytorch_tanh")
     common = _common(fields, "Gemma3", activation, ("hidden_act", ACTIVATIONS), body="Gemma3TextModel")
     common["fields"] |= {
@@ -84,7 +84,7 @@ def _common(
     """`other` is another name of the activation, which must agree where it is given."""
     field, table = other
     if fields.get(field) is not None and fields.choice(field, table) != activation:
-        raise fields.error(field, f"{shown(fields.get(field))} contradicts the activation that is given under another name")
+        raise fields.error(field, f"{described(fields.get(field))} contradicts the activation that is given under another name")
     biases: frozenset[Biased] = frozenset({"qkv", "out"} if fields.flag("attention_bias", False) else ())
     return read_sizes(fields, usual_head_dim=256) | {
         "head": read_head(fields, f"{name}ForCausalLM", body or f"{name}Model", tied=True),
@@ -104,7 +104,7 @@ def _scale(fields: Fields, head_dim: int) -> Number | str:
 
 
 def _cap(fields: Fields, field: str, usual: str | None) -> Exact | None:
-    if fields.document.get(field, usual) is None:
+    if fields.raw.get(field, usual) is None:
         return None
     return fields.positive(field, usual)
 
@@ -115,7 +115,7 @@ def _logit_cap(fields: Fields, head: str, usual: str | None) -> Exact | None:
 
 
 def _windows(fields: Fields, blocks: int, usual: Callable[[int], bool]) -> dict[str, Any]:
-    if "sliding_window" not in fields.document:
+    if "sliding_window" not in fields.raw:
         raise fields.error("sliding_window", "is missing")
     size, slides = window(fields), layer_types(fields, usual)
     listed = fields.get("layer_types")
@@ -126,8 +126,8 @@ def _windows(fields: Fields, blocks: int, usual: Callable[[int], bool]) -> dict[
 
 def _two_ropes(fields: Fields, head_dim: int) -> tuple[Rope, Rope]:
     """Of blocks without and with a window: two tables in `rope_parameters`, or as older versions wrote them."""
-    given = fields.table("rope_parameters") or Fields({}, fields.path)
-    for key in given.document:
+    given = fields.optional("rope_parameters") or Fields({}, fields.path)
+    for key in given.raw:
         if key not in ("full_attention", "sliding_attention"):
             raise given.error(key, "is not known: supported are full_attention and sliding_attention")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from exactformer.checkpoints.decoder import Names, Plan, read_head
-from exactformer.checkpoints.errors import shown
 from exactformer.checkpoints.families import FIXED, HARMLESS, Family
 from exactformer.checkpoints.fields import ACTIVATIONS, LARGEST_COUNT, Fields
+from exactformer.reading import described
 
 GPT_NEO = Family(
     "gpt_neo",
@@ -29,7 +29,7 @@ _KINDS = ("global", "local")
 
 
 def gpt_neo(fields: Fields) -> Plan:
-    GPT_NEO.check(fields.document, fields.path)
+    GPT_NEO.check(fields.raw, fields.path)
     dim, heads, blocks = fields.count("hidden_size"), fields.count("num_heads"), fields.count("num_layers", least=0)
     if dim % heads:
         raise fields.error("num_heads", f"{heads} heads do not divide hidden_size, which is {dim}")
@@ -50,7 +50,7 @@ def _period(fields: Fields, blocks: int) -> list[tuple[list[str], int]]:
     """`attention_types`: lists of kinds, each with repetitions. `attention_layers`, the same written out, must agree."""
     listed = fields.get("attention_types")
     if not isinstance(listed, list) or not all(map(_repeated, listed)):
-        raise fields.error("attention_types", f"{shown(listed)} is not a list of kinds ({', '.join(_KINDS)}) with repetitions")
+        raise fields.error("attention_types", f"{described(listed)} is not a list of kinds ({', '.join(_KINDS)}) with repetitions")
     period = [(kinds, times) for kinds, times in listed]
     total = sum(len(kinds) * times for kinds, times in period)
     if total != blocks:

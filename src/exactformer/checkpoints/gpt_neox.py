@@ -25,7 +25,7 @@ _NAMES = Names(
 
 
 def gpt_neox(fields: Fields) -> Plan:
-    GPT_NEOX.check(fields.document, fields.path)
+    GPT_NEOX.check(fields.raw, fields.path)
     sizes = read_sizes(fields, usual_kv_heads=fields.count("num_attention_heads"))
     biases: set[Biased] = {"qkv", "out", "mlp"} if fields.flag("attention_bias", True) else {"mlp"}
     return Plan(

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from exactformer.checkpoints.decoder import Biased, Names, Plan, read_head
-from exactformer.checkpoints.errors import shown
 from exactformer.checkpoints.families import FIXED, HARMLESS, Family
 from exactformer.checkpoints.fields import ACTIVATIONS, Fields
 from exactformer.checkpoints.rope import read_rope
+from exactformer.reading import described
 
 SIZES = frozenset({
     "head_dim", "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
@@ -31,7 +31,7 @@ _QWEN3_NAMES = Names(q_norm="self_attn.q_norm", k_norm="self_attn.k_norm")
 
 
 def llama(fields: Fields) -> Plan:
-    LLAMA.check(fields.document, fields.path)
+    LLAMA.check(fields.raw, fields.path)
     heads = fields.count("num_attention_heads")
     biases: set[Biased] = {"qkv", "out"} if fields.flag("attention_bias", False) else set()
     biases |= {"mlp"} if fields.flag("mlp_bias", False) else set()
@@ -40,19 +40,19 @@ def llama(fields: Fields) -> Plan:
 
 def mistral(fields: Fields) -> Plan:
     """Every block has the window, where there is one."""
-    MISTRAL.check(fields.document, fields.path)
-    if "sliding_window" not in fields.document:
+    MISTRAL.check(fields.raw, fields.path)
+    if "sliding_window" not in fields.raw:
         raise fields.error("sliding_window", "is missing: null says that there is none")
     return Plan(**_common(fields, "Mistral"), names=_NAMES, window=window(fields))
 
 
 def qwen2(fields: Fields) -> Plan:
-    QWEN2.check(fields.document, fields.path)
+    QWEN2.check(fields.raw, fields.path)
     return Plan(**_common(fields, "Qwen2"), **_qwen_windows(fields), names=Names(), biases=frozenset({"qkv"}))
 
 
 def qwen3(fields: Fields) -> Plan:
-    QWEN3.check(fields.document, fields.path)
+    QWEN3.check(fields.raw, fields.path)
     biases: frozenset[Biased] = frozenset({"qkv", "out"} if fields.flag("attention_bias", False) else ())
     common = _common(fields, "Qwen3", usual_head_dim=128, qk_norm=True)
     return Plan(**common, **_qwen_windows(fields), names=_QWEN3_NAMES, biases=biases)
@@ -76,7 +76,7 @@ def _common(
 def read_sizes(fields: Fields, usual_kv_heads: int | None = None, usual_head_dim: int | None = None) -> dict[str, Any]:
     """The sizes of a plan. Those of keys and of heads may have a usual value, where a file leaves them out."""
     dim, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
-    if "num_key_value_heads" in fields.document and fields.get("num_key_value_heads") is None:
+    if "num_key_value_heads" in fields.raw and fields.get("num_key_value_heads") is None:
         usual_kv_heads = heads
     kv_heads = fields.count("num_key_value_heads", usual_kv_heads)
     if heads % kv_heads:
@@ -107,7 +107,7 @@ def layer_types(fields: Fields, usual: Callable[[int], bool]) -> Callable[[int],
         raise fields.error("layer_types", f"is not a list of {blocks} kinds of attention, one for each layer")
     for kind in listed:
         if kind not in ("full_attention", "sliding_attention"):
-            raise fields.error("layer_types", f"{shown(kind)} is not supported; supported: full_attention, sliding_attention")
+            raise fields.error("layer_types", f"{described(kind)} is not supported; supported: full_attention, sliding_attention")
     slides = tuple(kind == "sliding_attention" for kind in listed)
     return lambda block: slides[block]
 
@@ -121,7 +121,7 @@ def _qwen_windows(fields: Fields) -> dict[str, Any]:
             raise fields.error("layer_types", "has sliding_attention, though use_sliding_window is not true")
         layer_types(fields, lambda block: False)
         return {}
-    if "sliding_window" not in fields.document:
+    if "sliding_window" not in fields.raw:
         raise fields.error("sliding_window", "is missing, though use_sliding_window is true")
     size = window(fields)
     slides = layer_types(fields, lambda block: block >= first)

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from exactformer.checkpoints.decoder import Plan, build, told
-from exactformer.checkpoints.documents import read_document
-from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.decoder import Plan, build, reading_in_words
+from exactformer.checkpoints.errors import CheckpointError
 from exactformer.checkpoints.fields import Fields
 from exactformer.checkpoints.gemma import gemma, gemma2, gemma3
 from exactformer.checkpoints.gpt2 import gpt2
@@ -20,9 +19,10 @@ from exactformer.checkpoints.gpt_neox import gpt_neox
 from exactformer.checkpoints.llama import llama, mistral, qwen2, qwen3
 from exactformer.checkpoints.phi import phi
 from exactformer.checkpoints.rope import READINGS, Reading
-from exactformer.checkpoints.safetensors import Tensor, read_shards, read_tensors
+from exactformer.checkpoints.safetensors import Tensor, read_document, read_shards, read_tensors
 from exactformer.checkpoints.settings import settings
 from exactformer.model import Model
+from exactformer.reading import described
 
 PLANS: Mapping[str, Callable[[Fields], Plan]] = {
     "llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gemma": gemma, "gemma2": gemma2, "gemma3_text": gemma3,
@@ -81,13 +81,13 @@ def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, r
 def _model(fields: Fields, tensors: dict[str, Tensor], vocabulary: Sequence[str] | None, reading: Reading) -> tuple[Model, str]:
     """The model, and how its constants are read."""
     kind = fields.get("model_type")
-    if "block_size" in fields.document or kind == "gpt2":
+    if "block_size" in fields.raw or kind == "gpt2":
         return gpt2(settings(fields), tensors, vocabulary), ""
     if not isinstance(kind, str) or kind not in PLANS:
-        problem = "is missing" if kind is None else f"{shown(kind)} is not supported"
+        problem = "is missing" if kind is None else f"{described(kind)} is not supported"
         raise fields.error("model_type", f"{problem}; supported: {', '.join(FAMILIES)}")
     plan = PLANS[kind](fields)
-    return build(plan, tensors, vocabulary, reading), told(plan, reading)
+    return build(plan, tensors, vocabulary, reading), reading_in_words(plan, reading)
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:

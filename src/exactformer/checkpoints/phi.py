@@ -21,7 +21,7 @@ _NAMES = Names(
 
 
 def phi(fields: Fields) -> Plan:
-    PHI.check(fields.document, fields.path)
+    PHI.check(fields.raw, fields.path)
     sizes = read_sizes(fields, usual_kv_heads=fields.count("num_attention_heads"))
     return Plan(
         **sizes,

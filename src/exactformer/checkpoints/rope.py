@@ -13,11 +13,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from exactformer.checkpoints.errors import shown
 from exactformer.checkpoints.fields import Fields
 from exactformer.messages import few
 from exactformer.model.rotary import frequencies
 from exactformer.numbers import Exact, Number, exact, from_float, pi
+from exactformer.reading import described
 
 Reading = Literal["ideal", "stored"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
@@ -97,7 +97,7 @@ def read_rope(
     """What a configuration says of its rotary positions. A `fraction` is the usual one of families whose heads may be turned in
     part; others turn whole heads. `names` are those of base and fraction outside the tables.
     """
-    given, scaling = fields.table("rope_parameters"), fields.table("rope_scaling")
+    given, scaling = fields.optional("rope_parameters"), fields.optional("rope_scaling")
     tables = [_said(table, fields, names) for table in (given, scaling) if table is not None]
     if len(tables) == 2 and tables[0] != tables[1]:
         raise fields.error("rope_scaling", "contradicts rope_parameters")
@@ -110,15 +110,15 @@ def rope_of(said: Mapping[str, Any], where: Fields, fields: Fields, head_dim: in
     """From a table in which everything stands."""
     kind = said["rope_type"]
     if not isinstance(kind, str) or kind not in _KEYS:
-        raise where.error("rope_type", f"{shown(kind)} is not supported; supported: {', '.join(_KEYS)}")
+        raise where.error("rope_type", f"{described(kind)} is not supported; supported: {', '.join(_KEYS)}")
     if unknown := [key for key in said if key not in _EVERYWHERE and key not in _KEYS[kind]]:
         raise where.error(few(unknown), f"is not known to go with the rope type {kind}: it may change the network")
-    table = Fields(said, where.path, where.place)
+    table = Fields(dict(said), where.path, where.place)
     part = table.positive("partial_rotary_factor", "1" if fraction is None else fraction)
     if part > 1 or (fraction is None and part != 1):
         supported = "1" if fraction is None else "up to 1"
         raise table.error(
-            "partial_rotary_factor", f"{shown(said['partial_rotary_factor'])} is not supported; supported: {supported}"
+            "partial_rotary_factor", f"{described(said['partial_rotary_factor'])} is not supported; supported: {supported}"
         )
     width = int(head_dim * part.to_float())  # with the rounding of the library's product
     if width % 2 or not width:
@@ -131,7 +131,7 @@ def rope_of(said: Mapping[str, Any], where: Fields, fields: Fields, head_dim: in
         return Rope(base, width, kind, factor)
     low, high = _moderate(table, "low_freq_factor"), _moderate(table, "high_freq_factor")
     if low >= high:
-        raise table.error("high_freq_factor", f"{shown(said['high_freq_factor'])} is not greater than low_freq_factor")
+        raise table.error("high_freq_factor", f"{described(said['high_freq_factor'])} is not greater than low_freq_factor")
     original = table.count("original_max_position_embeddings", fields.count("max_position_embeddings"))
     return Rope(base, width, kind, factor, low, high, original)
 
@@ -139,21 +139,23 @@ def rope_of(said: Mapping[str, Any], where: Fields, fields: Fields, head_dim: in
 def _moderate(table: Fields, field: str, default: str | None = None) -> Exact:
     number = table.positive(field, default)
     if not 1 <= number * _LARGEST <= _LARGEST**2:
-        raise table.error(field, f"{shown(table.get(field))} is not between 1e-30 and 1e30")
+        raise table.error(field, f"{described(table.get(field))} is not between 1e-30 and 1e30")
     return number
 
 
 def _said(table: Fields, fields: Fields, names: tuple[str, str]) -> dict[str, Any]:
     """The table with its kind under one name, and with the base and the fraction that stand outside."""
-    said = dict(table.document)
+    said = dict(table.raw)
     if "type" in said and "rope_type" in said and said["type"] != said["rope_type"]:
-        raise table.error("type", f"{shown(said['type'])} contradicts rope_type, which is {shown(said['rope_type'])}")
+        raise table.error("type", f"{described(said['type'])} contradicts rope_type, which is {described(said['rope_type'])}")
     said["rope_type"] = said.get("rope_type", said.pop("type", "default"))
     said.pop("type", None)
     for name, outside in zip(("rope_theta", "partial_rotary_factor"), names, strict=True):
         if fields.get(outside) is None:
             continue
         if name in said and table.number(name) != fields.number(outside):
-            raise fields.error(outside, f"{shown(fields.get(outside))} contradicts {table.place}{name}, {shown(said[name])}")
+            raise fields.error(
+                outside, f"{described(fields.get(outside))} contradicts {table.place}{name}, {described(said[name])}"
+            )
         said[name] = fields.get(outside)
     return said

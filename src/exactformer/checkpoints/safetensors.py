@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.checkpoints.documents import LARGEST, open_regular, parse, read_document
-from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.errors import CheckpointError
+from exactformer.messages import quoted
+from exactformer.reading import described, json_table, open_regular, read_regular
 
+LARGEST = 1 << 20  # bytes of JSON: three times what a GPT-2 of 200 blocks needs, and too little to fill memory with
 _FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # NumPy has no bfloat16: its bits
 _MASKS = {"BOOL": "u1", "U8": "u1"}
 _BYTES = {
@@ -26,6 +28,11 @@ _BYTES = {
 }  # fmt: skip
 _MOST_AXES = 8
 _LONGEST_AXIS = 1 << 40
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The table that a JSON file of a model folder holds."""
+    return json_table(read_regular(path, LARGEST, "JSON of a model", CheckpointError), CheckpointError, path)
 
 
 @dataclass(frozen=True)
@@ -59,12 +66,12 @@ class Tensor:
         return values
 
     def error(self, problem: str) -> CheckpointError:
-        return CheckpointError(self.path, f"tensor {shown(self.name)}", problem)
+        return CheckpointError(self.path, f"tensor {quoted(self.name)}", problem)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name. The whole header is checked; the values are not touched."""
-    with open_regular(path) as file:
+    with open_regular(path, CheckpointError) as file:
         size = os.fstat(file.fileno()).st_size
         if size < 8:
             raise CheckpointError(path, f"is cut short: a safetensors file begins with 8 bytes, this one has {size}")
@@ -78,7 +85,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(path, f"the header has {length:,} bytes; at most {LARGEST:,} are read")
     if mapped[8:9] != b"{":
         raise CheckpointError(path, "header", "does not begin with '{'")
-    header = parse(mapped[8 : 8 + length], path, "header")
+    header = json_table(mapped[8 : 8 + length], CheckpointError, path, "header")
     _check_metadata(header.pop("__metadata__", {}), path)
     found = [(_tensor(path, name, entry, 8 + length, mapped), entry["data_offsets"]) for name, entry in header.items()]
     _check_layout(path, found, size - 8 - length)
@@ -93,7 +100,7 @@ def read_shards(index: Path) -> dict[str, Tensor]:
     for name, file in places.items():
         if not isinstance(file, str) or not _plain_name(file):
             raise CheckpointError(
-                index, "weight_map", f"{shown(name)} is in {shown(file)}, which is not a safetensors file of this folder"
+                index, "weight_map", f"{quoted(name)} is in {described(file)}, which is not a safetensors file of this folder"
             )
     shards = {file: read_tensors(index.parent / file) for file in sorted(set(places.values()))}
     for file, tensors in shards.items():
@@ -103,7 +110,7 @@ def read_shards(index: Path) -> dict[str, Tensor]:
     for name, file in places.items():
         if name not in shards[file]:
             raise CheckpointError(
-                index.parent / file, f"tensor {shown(name)}", f"is missing, though {index.name} says that it is here"
+                index.parent / file, f"tensor {quoted(name)}", f"is missing, though {index.name} says that it is here"
             )
     return {name: shards[file][name] for name, file in places.items()}
 
@@ -118,14 +125,14 @@ def _check_metadata(metadata: Any, path: Path) -> None:
 
 
 def _tensor(path: Path, name: str, entry: Any, data: int, mapped: mmap.mmap) -> Tensor:
-    where = (path, f"tensor {shown(name)}")
+    where = (path, f"tensor {quoted(name)}")
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise CheckpointError(*where, "is not a table of dtype, shape and data_offsets")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _BYTES:
-        raise CheckpointError(*where, f"dtype {shown(dtype)} is unknown")
+        raise CheckpointError(*where, f"dtype {described(dtype)} is unknown")
     if not _counts(shape) or len(shape) > _MOST_AXES or any(axis > _LONGEST_AXIS for axis in shape):
-        raise CheckpointError(*where, f"shape {shown(shape)} is not a list of at most {_MOST_AXES} lengths")
+        raise CheckpointError(*where, f"shape {described(shape)} is not a list of at most {_MOST_AXES} lengths")
     if not _counts(offsets) or len(offsets) != 2:
         raise CheckpointError(*where, "data_offsets is not a list of two places in the file")
     needed = math.prod(shape) * _BYTES[dtype]

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.errors import CheckpointError
 from exactformer.checkpoints.families import GPT2, MINGPT_AND_NANOGPT
 from exactformer.checkpoints.fields import GPT2_ACTIVATIONS, Fields
 from exactformer.model.arithmetics.roles import Activation
 from exactformer.numbers import Exact
+from exactformer.reading import described
 
 Head = Literal["tied", "own", "none", "as found"]  # as found: its own where the file has one, else tied
 
@@ -40,12 +41,12 @@ class Settings:
 def settings(fields: Fields) -> Settings:
     """The settings of a config.json.
 
-    >>> from exactformer.checkpoints.documents import Decimal
+    >>> from exactformer.reading import Decimal
     >>> given = {"n_layer": 2, "n_head": 2, "n_embd": 8, "vocab_size": 5, "layer_norm_epsilon": Decimal("1e-05")}
     >>> settings(Fields(given | {"model_type": "gpt2", "n_positions": 6}, Path("config.json"))).epsilon
     exact('1/100000')
     """
-    family = _Small(fields) if "block_size" in fields.document else _Library(fields)
+    family = _Small(fields) if "block_size" in fields.raw else _Library(fields)
     width, heads = fields.count("n_embd"), fields.count("n_head")
     if width % heads:
         raise fields.error("n_head", f"{heads} heads do not divide n_embd, which is {width}")
@@ -68,7 +69,7 @@ def settings(fields: Fields) -> Settings:
 
 def _activation(fields: Fields, default: str | None) -> Activation:
     field = "activation_function"
-    if default is None and field not in fields.document:
+    if default is None and field not in fields.raw:
         raise fields.error(field, "is missing, and nothing shows whether this is minGPT (gelu_new) or nanoGPT (gelu)")
     return fields.choice(field, GPT2_ACTIVATIONS, default)
 
@@ -80,7 +81,7 @@ class _Library:
 
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
-        GPT2.check(fields.document, fields.path)
+        GPT2.check(fields.raw, fields.path)
 
     def positions(self) -> int:
         field = "n_positions" if self.fields.get("n_positions") is not None or self.fields.get("n_ctx") is None else "n_ctx"
@@ -97,7 +98,7 @@ class _Library:
         name = architectures[0] if isinstance(architectures, list) and len(architectures) == 1 else None
         if not isinstance(name, str) or name not in known:
             raise self.fields.error(
-                "architectures", f"{shown(name or architectures)} is not supported; supported: {', '.join(map(str, known))}"
+                "architectures", f"{described(name or architectures)} is not supported; supported: {', '.join(map(str, known))}"
             )
         return known[name]
 
@@ -107,9 +108,9 @@ class _Small:
 
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
-        MINGPT_AND_NANOGPT.check(fields.document, fields.path)
-        nano = any(field in fields.document for field in ("bias", "dropout"))
-        mini = any(field in fields.document for field in ("model_type", "embd_pdrop", "resid_pdrop", "attn_pdrop"))
+        MINGPT_AND_NANOGPT.check(fields.raw, fields.path)
+        nano = any(field in fields.raw for field in ("bias", "dropout"))
+        mini = any(field in fields.raw for field in ("model_type", "embd_pdrop", "resid_pdrop", "attn_pdrop"))
         self.nano = nano and not mini
         self.activation = None if nano == mini else "gelu" if nano else "gelu_new"
 
@@ -117,6 +118,6 @@ class _Small:
         return self.fields.count("block_size")
 
     def head(self) -> Head:
-        if "tie_word_embeddings" in self.fields.document:
+        if "tie_word_embeddings" in self.fields.raw:
             return "tied" if self.fields.flag("tie_word_embeddings", True) else "own"
         return "as found" if self.nano else "own"

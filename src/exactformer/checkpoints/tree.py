@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.checkpoints.errors import CheckpointError, shown
+from exactformer.checkpoints.errors import CheckpointError
 from exactformer.checkpoints.safetensors import Tensor
+from exactformer.messages import quoted
 
 
 class Tree:
@@ -27,7 +28,7 @@ class Tree:
     def get(self, name: str, *shape: int, fields: str = "") -> Any:
         """The tensor, whose shape must be what the `fields` of the settings say."""
         if name not in self.tensors:
-            raise CheckpointError(self.config.parent, f"tensor {shown(name)}", "is missing")
+            raise CheckpointError(self.config.parent, f"tensor {quoted(name)}", "is missing")
         tensor = self.tensors[name]
         if tensor.shape != shape:
             said = f" ({fields})" if fields else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from exactformer.circuits.head import Head
-from exactformer.messages import quoted, short
+from exactformer.messages import Refused, quoted, short
 from exactformer.model import AttentionWeights, BlockWeights, Config, Model, Weights
 from exactformer.model.sight import Mask
 from exactformer.numbers import Exact, array, exact
@@ -17,7 +17,7 @@ from exactformer.numbers.field import ONE
 ONE_HOT = "one-hot"
 
 
-class CircuitError(ValueError):
+class CircuitError(Refused):
     """Subspaces and heads that do not fit together."""
 
 

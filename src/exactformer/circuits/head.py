@@ -15,7 +15,7 @@ class Head:
     Several subspaces may be read side by side: the scores add up. With an `offset` n, code k of the query matches code k − n of the
     key: on positions, n places back. Codes need not be one-hot; what counts is their dot product.
 
-    >>> Head(query="position", key="position", offset=1, strength=100, value="token", to="previous").told
+    >>> Head(query="position", key="position", offset=1, strength=100, value="token", to="previous").sentence
     'attends to 1 before, strength 100; copies token to previous'
     """
 
@@ -39,7 +39,7 @@ class Head:
         return list(zip(self.query, self.key, strict=True))
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """What the head does, in words."""
         if self.offset:
             match = f"attends to {self.offset} before"

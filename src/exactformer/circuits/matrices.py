@@ -110,8 +110,8 @@ def _product(rows: Array, columns: Array) -> Array:
     """The product that a table shows, unless nobody could look at it: with many tokens, circuits are of chosen rows."""
     height, width = rows.shape[0], columns.shape[1]
     if height * width > _MOST_ENTRIES:
-        told = f"a circuit of {height:,} × {width:,} entries; at most {_MOST_ENTRIES:,} are computed"
-        raise CircuitError(f"{told}: choose rows (in Python: exactformer.circuits.qk and ov take them)")
+        size = f"a circuit of {height:,} × {width:,} entries; at most {_MOST_ENTRIES:,} are computed"
+        raise CircuitError(f"{size}: choose rows (in Python: exactformer.circuits.qk and ov take them)")
     return matmul(rows, columns)
 
 

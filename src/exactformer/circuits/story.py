@@ -20,10 +20,10 @@ _STREAM = ("embed", "pos_embed", "attn.out", "resid_pre", "resid_mid", "resid_po
 _VERBS = {"q": "looks for", "k": "offers", "v": "would hand over", "z": "collects"}
 
 
-def told(trace: Trace, circuit: Circuit) -> Trace:
+def narrated(trace: Trace, circuit: Circuit) -> Trace:
     """The trace with the circuit's names for dimensions, and a sentence for each step at each position."""
     steps = (replace(step, labels=_labels(step, circuit)) for step in trace.steps)
-    if trace.arithmetic != "exact":
+    if not trace.exact:
         return replace(trace, steps=tuple(steps))
     return replace(trace, steps=tuple(replace(s, remarks=(*s.remarks, *_sentences(s, trace, circuit))) for s in steps))
 

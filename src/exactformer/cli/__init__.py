@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, serve, trace
-from exactformer.cli.common import BAD_INPUT, INTERNAL, INTERRUPTED, UNDECIDED, UNREAD, Whole, printable
+from exactformer.cli.common import BAD_INPUT, INTERNAL, INTERRUPTED, UNDECIDED, UNREAD, Whole
 from exactformer.internal import DEBUG, internal_error
-from exactformer.messages import quoted
+from exactformer.messages import Refused, printable, quoted
 
 _LONGEST = 2000  # characters of a message
 _LONGEST_NUMBER = 300  # characters of a number that is an option
@@ -79,23 +79,12 @@ def main() -> None:
     except MemoryError:
         fail("this machine has too little memory for it", BAD_INPUT)
     except Exception as error:
-        from exactformer.model import ConfigError, InputError
         from exactformer.numbers import Undecided, UndefinedValue
-        from exactformer.worksheets import WorksheetError
 
         if isinstance(error, Undecided | UndefinedValue):
             fail(str(error), UNDECIDED)
-        from exactformer.checkpoints import CheckpointError
-        from exactformer.circuits import CircuitError
-        from exactformer.proofs.chunks import CaseError, RunError
-        from exactformer.proofs.journal import JournalError
-        from exactformer.tokenizers import TokenizerError
-
-        bad_input = (
-            ConfigError, InputError, WorksheetError, CircuitError, RunError, JournalError, CheckpointError, TokenizerError,
-        )  # fmt: skip
-        raised_in_a_case = isinstance(error, CaseError) and hasattr(error, "__notes__")  # by our own code, in another process
-        if isinstance(error, bad_input) and not raised_in_a_case:
+        raised_in_a_case = hasattr(error, "__notes__")  # by our own code, in another process (CaseError)
+        if isinstance(error, Refused) and not raised_in_a_case:
             fail(str(error), BAD_INPUT)
         fail(internal_error(error), INTERNAL)
 
@@ -103,5 +92,5 @@ def main() -> None:
 def fail(problem: str, status: int) -> None:
     """One line, whatever a message holds of the files and arguments of strangers."""
     line = problem if status == INTERNAL or len(problem) <= _LONGEST else problem[: _LONGEST - 1] + "…"
-    click.echo(f"exactformer: {printable(line)}", err=True)
+    click.echo("exactformer: " + printable(line, besides="\n\t"), err=True)
     sys.exit(status)

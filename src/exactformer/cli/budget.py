@@ -14,8 +14,8 @@ _LONGEST = 10**9
 
 @click.command("budget")
 @source_argument()
-@click.option("--lengths", metavar="NUMBERS", default="4,32,2048", show_default=True, help="For inputs of so many tokens.")
-@click.option("--head-dim", type=Whole(1, 256), help="Count as if heads were so wide.")
+@click.option("--lengths", metavar="NUMBERS", default="4,32,2048", show_default=True, help="For inputs of this many tokens.")
+@click.option("--head-dim", type=Whole(1, 256), help="Count with heads of this width.")
 @click.option("--tile", type=Whole(1), default=2, show_default=True, help="Keys in a tile of flash attention.")
 @output_option
 def command(source: str, lengths: str, head_dim: int | None, tile: int, output: Path | None) -> None:

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from exactformer.certificates.expected import Saved
     from exactformer.worksheets import Input
 
-_FLOATS = ("float32", "float64")
-_TOLD = 10  # problems of a certificate
+_SHOWN = 10  # problems of a certificate
 _NOT_TO_VERIFY = (
     "prompt", "ids", "tokens", "most", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "form", "output",
 )  # fmt: skip
@@ -55,7 +54,7 @@ _NOT_TO_VERIFY = (
     show_default=True,
     help="The most precision to try, in limbs of 21 bits; then it is undecided.",
 )
-@click.option("--digits", type=Whole(0, 80), default=0, help="Prove so many decimals of the largest logits.")
+@click.option("--digits", type=Whole(0, 80), default=0, help="Prove this many decimals of the largest logits.")
 @click.option("--audit", is_flag=True, help="Compute it again in the slow arithmetic arb, and check that both agree.")
 @click.option(
     "--compare",
@@ -96,7 +95,7 @@ def command(
     count = (asked.tokens or "").strip()
     refuse(
         count.isascii() and count.isdigit(),
-        f"--tokens: {count[:40]} is not a count any more: --max {count[:40]} proves so many tokens (an input of one token: --ids)",
+        f"--tokens: {count[:40]} is not a count any more: --max {count[:40]} proves that many tokens (one token as input: --ids)",
     )
     worksheet = opened(source, reading=reading)
     ids = ids_of(asked, worksheet)
@@ -109,9 +108,11 @@ def command(
 
 
 def _kinds(text: str | None) -> tuple[str, ...]:
+    from exactformer.certificates.comparison import FLOATS
+
     kinds = tuple(dict.fromkeys(kind.strip() for kind in text.split(","))) if text is not None else ()
     for kind in kinds:
-        refuse(kind not in _FLOATS, f"--compare: {kind!r} is not one of {', '.join(_FLOATS)}")
+        refuse(kind not in FLOATS, f"--compare: {kind!r} is not one of {', '.join(FLOATS)}")
     return kinds
 
 
@@ -235,7 +236,7 @@ class _Run:
             self._hand_out()
         if self.interrupted:
             count = sum(claim.token is not None for claim in self.claims)
-            tokens = f"the {count:,} token{'s' * (count != 1)} {'told of' if self.output is None else f'in {self.output}'}"
+            tokens = f"the {count:,} token{'s' * (count != 1)} {'shown' if self.output is None else f'in {self.output}'}"
             kept = f"{tokens} {'are' if count != 1 else 'is'} proved" if count else "nothing is proved"
             click.echo(f"exactformer: interrupted: {kept}", err=True)
             return INTERRUPTED
@@ -282,23 +283,19 @@ class _Run:
 
 
 def _verify(source: str, file: Path, reading: str) -> None:
-    """Check a certificate; what differs is told with its line."""
-    from exactformer.certificates.certificate import CertificateError
+    """Check a certificate; what differs is shown with its line."""
     from exactformer.certificates.file import read
     from exactformer.certificates.memory import check_memory
     from exactformer.certificates.verifying import verify
 
-    try:
-        written = read(file)
-    except CertificateError as error:
-        raise click.ClickException(str(error)) from None
+    written = read(file)
     worksheet = opened(source, reading=reading)
     certificate = written.certificate
     check_memory(worksheet.model, worksheet.title or source, len(certificate.ids) + len(certificate.tokens), certificate.cap)
     worksheet.checked()
     with Progress() as progress:
         verdict = verify(certificate, worksheet.model, intact=written.intact, progress=progress)  # norms are computed anew
-    for problem in verdict.problems[:_TOLD]:
+    for problem in verdict.problems[:_SHOWN]:
         click.echo(f"refused: {file}, line {written.line(problem.place)}: {problem}")
     if verdict.confirmed:
         count = len(certificate.continuation)

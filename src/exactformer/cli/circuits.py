@@ -14,7 +14,7 @@ from exactformer.cli.inputs import opened, source_argument
 @source_argument("induction")
 @click.option("--head", metavar="BLOCK.HEAD", help="One head, e.g. 1.0. Default: all.")
 @click.option("--distance", type=Whole(0, 1_000_000), help="With rotary positions: how far back the key is.  [default: 0]")
-@click.option("--decimals", type=Whole(0, 1000), help="Numbers rounded to so many decimals, proved.")
+@click.option("--decimals", type=Whole(0, 1000), help="Round numbers to this many decimals, proved.")
 @set_option
 @output_option
 def command(
@@ -36,6 +36,6 @@ def command(
     shown = []
     for n, h in wanted:
         if worksheet.circuit is not None and h < len(worksheet.circuit.layers[n]):
-            shown.append(f"block {n}, head {h}: {worksheet.circuit.layers[n][h].told}\n")
+            shown.append(f"block {n}, head {h}: {worksheet.circuit.layers[n][h].sentence}\n")
         shown += [tables.circuit(table, decimals) for table in circuits(worksheet.model, n, h, labels, distance or 0)]
     emit("\n".join(shown), output)

@@ -10,15 +10,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from exactformer.files import write_whole
+from exactformer.messages import listed
+
+if TYPE_CHECKING:
+    from exactformer.model import Values
 
 FORMATS = ("text", "markdown", "latex", "json", "html")
-ARITHMETICS = ("exact", "arb", "certified", "float64", "float32")
 DONE, REFUTED, BAD_INPUT, UNDECIDED, INTERNAL, INTERRUPTED, UNREAD = 0, 1, 2, 3, 70, 130, 141
 _MOST_DIGITS = 1000
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -41,30 +44,60 @@ class Whole(click.IntRange):
         return int(value)
 
 
+class Arithmetic(click.ParamType):  # type: ignore[type-arg]
+    """The arithmetics that can do something. Their classes are asked when it matters, because that reads their modules."""
+
+    name = "arithmetic"
+
+    def __init__(self, can: Callable[[type[Values]], bool] = lambda kind: True) -> None:
+        self.can = can
+
+    def _names(self) -> click.Choice[str]:
+        from exactformer.arithmetics import able
+
+        return click.Choice(able(self.can))
+
+    def get_metavar(self, *args: Any, **options: Any) -> str | None:
+        return self._names().get_metavar(*args, **options)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._names().convert(value, param, ctx)
+
+
+def kind(arithmetic: str) -> type[Values]:
+    """The class of an arithmetic, on which it says what it can do."""
+    from exactformer import arithmetics
+
+    return arithmetics.kind(arithmetic)
+
+
+def able(can: Callable[[type[Values]], bool]) -> str:
+    """The arithmetics whose classes say so, in words."""
+    from exactformer import arithmetics
+
+    return listed(arithmetics.able(can))
+
+
 def digits_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = Whole(1, _MOST_DIGITS)
     return click.option("--digits", type=kind, default=12, show_default=True, help="Proved digits of named numbers.")(function)
 
 
-def arithmetic_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--arithmetic", type=click.Choice(ARITHMETICS), default="exact", show_default=True)(function)
-
-
 def sized_arithmetic_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Where the default follows the size of the model (`settled_arithmetic`)."""
-    told = "Default: exact, or arb where an exact pass would take long; a line says so."
-    return click.option("--arithmetic", type=click.Choice(ARITHMETICS), default="exact", help=told)(function)
+    help = "Default: exact, or arb where an exact pass would take long; a line says so."
+    return click.option("--arithmetic", type=Arithmetic(), default="exact", help=help)(function)
 
 
-def max_option(default: int, told: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def max_option(default: int, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """How many tokens are to follow."""
-    return click.option("--max", "most", type=Whole(1), default=default, show_default=True, help=told)
+    return click.option("--max", "most", type=Whole(1), default=default, show_default=True, help=help)
 
 
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = click.Path(path_type=Path)
-    told = "Write to a file, which is written whole or not at all."
-    return click.option("-o", "--output", type=kind, callback=_writable, help=told)(function)
+    help = "Write to a file, which is written whole or not at all."
+    return click.option("-o", "--output", type=kind, callback=_writable, help=help)(function)
 
 
 def _writable(ctx: click.Context, param: click.Parameter, output: Path | None) -> Path | None:
@@ -75,8 +108,8 @@ def _writable(ctx: click.Context, param: click.Parameter, output: Path | None) -
 
 
 def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    told = 'Change a weight: "W_E[0,1]=1/2"; repeatable.'
-    return click.option("--set", "changes", metavar="WEIGHT=NUMBER", multiple=True, help=told)(function)
+    help = 'Change a weight: "W_E[0,1]=1/2"; repeatable.'
+    return click.option("--set", "changes", metavar="WEIGHT=NUMBER", multiple=True, help=help)(function)
 
 
 def change_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,18 +143,6 @@ def number(option: str, text: str, exact: Any) -> Any:
         raise click.ClickException(f"{option}: {error}") from None
 
 
-def printable(text: str) -> str:
-    """Text that a terminal takes for nothing else: what a model says may hold its commands.
-
-    >>> printable("a\\nb\\x1b[2J")
-    'a\\nb\\\\x1b[2J'
-    """
-    return "".join(
-        character if character.isprintable() or character in "\n\t" else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
-
-
 def refuse(wrong: bool, problem: str) -> None:
     """An option that would have no effect is refused: silence would mislead."""
     if wrong:
@@ -135,7 +156,7 @@ def given(option: str) -> bool:
 
 def digits_of_named_numbers(arithmetic: str) -> None:
     refuse(
-        arithmetic != "exact" and given("digits"),
+        kind(arithmetic).numbers != "exact" and given("digits"),
         f"--digits: numbers of {arithmetic} have the digits that they have; it goes with --arithmetic exact",
     )
 

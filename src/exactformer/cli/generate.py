@@ -20,14 +20,15 @@ from exactformer.cli.common import (
     emit,
     given,
     keep_the_source,
+    kind,
     max_option,
     output_option,
-    printable,
     refuse,
     settled_arithmetic,
     sized_arithmetic_option,
 )
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
+from exactformer.messages import printable
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def command(
 
     keep_the_source(source, output)
     digits_of_named_numbers(arithmetic)
-    refuse(arithmetic == "certified", "--arithmetic certified: exactformer certify proves tokens with it, one after the other")
+    refuse(not kind(arithmetic).stepwise, f"--arithmetic {arithmetic}: exactformer certify proves tokens with it, one by one")
     try:
         strategy = _strategy(top_k, top_p, temperature, seed)
         worksheet = opened(source, reading=reading)
@@ -81,8 +82,8 @@ def command(
         raise click.ClickException(f"--{error}") from None
     chosen = stream.chosen
     if form == "text" and (chosen or not interrupted):
-        told = "" if stream.shown else f"{stream.text}\n"
-        emit(told + _text(chosen, arithmetic, strategy, seed, digits), None if interrupted else output)
+        text = "" if stream.shown else f"{stream.text}\n"
+        emit(text + _text(chosen, arithmetic, strategy, seed, digits), None if interrupted else output)
     elif not interrupted:
         names = [worksheet.model.config.vocabulary[i] for i in ids]
         emit(_json(chosen, worksheet.title, arithmetic, strategy, seed, names, digits), output)
@@ -127,7 +128,7 @@ class _Stream:
             for choice in choices:
                 if not self.text:
                     self.signs.clear()
-                piece = printable(choice.text)
+                piece = printable(choice.text, besides="\n\t")
                 self.chosen.append(choice)
                 self.text += piece
                 if self.shown:

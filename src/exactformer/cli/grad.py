@@ -9,12 +9,15 @@ import click
 
 from exactformer.cli.common import (
     FORMATS,
+    Arithmetic,
+    able,
     change_options,
     colour,
     digits_of_named_numbers,
     digits_option,
     emit,
     keep_the_source,
+    kind,
     number,
     output_option,
     refuse,
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 )
 @click.option("--step", "rate", metavar="NUMBER", help="Take one step of gradient descent, e.g. 1/10.")
 @digits_option
-@click.option("--arithmetic", type=click.Choice(("exact", "float64", "float32")), default="exact", show_default=True)
+@click.option("--arithmetic", type=Arithmetic(lambda kind: kind.differentiates), default="exact", show_default=True)
 @click.option("--format", "form", type=click.Choice(FORMATS[:4]), default="text", show_default=True)
 @output_option
 def command(
@@ -54,6 +57,10 @@ def command(
     keep_the_source(source, output)
     step = None if rate is None else number("--step", rate, exact)
     refuse(rate is not None and form != "text", "--step: goes with --format text")
+    refuse(
+        rate is not None and kind(arithmetic).numbers == "balls",
+        f"--step: weights are numbers, not balls; it goes with {able(lambda kind: kind.numbers != 'balls')}",
+    )
     digits_of_named_numbers(arithmetic)
     with Progress() as progress:
         worksheet = opened(source, changes, hard, mask)

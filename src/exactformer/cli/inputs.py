@@ -53,9 +53,9 @@ def input_options(function: Command) -> Command:
 
 def reading_option(function: Command) -> Command:
     """--reading, for commands on a model whose folder leaves it open."""
-    told = "Of a model folder: rotary angles as real numbers (ideal), or the floats that transformers computes for them (stored)."
+    help = "For a model folder: rotary angles as real numbers (ideal), or the floats that transformers computes for them (stored)."
     kinds = click.Choice(("ideal", "stored"))
-    return click.option("--reading", type=kinds, default="ideal", show_default=True, help=told)(function)
+    return click.option("--reading", type=kinds, default="ideal", show_default=True, help=help)(function)
 
 
 def ids_of(given: Input, worksheet: Worksheet) -> list[int]:
@@ -72,12 +72,14 @@ def ids_of(given: Input, worksheet: Worksheet) -> list[int]:
 
 def standard_input() -> str:
     """All of it, as text, up to the size of a worksheet."""
-    from exactformer.worksheets.worksheet import LARGEST, decoded
+    from exactformer.reading import decoded
+    from exactformer.worksheets import WorksheetError
+    from exactformer.worksheets.worksheet import LARGEST
 
     refuse(sys.stdin is None, "standard input: is closed")
     content = sys.stdin.buffer.read(LARGEST + 1)
     refuse(len(content) > LARGEST, f"standard input: has more than {LARGEST:,} bytes")
-    return decoded(content, "standard input")
+    return decoded(content, "standard input", WorksheetError, "utf-8-sig")
 
 
 def loaded(source: str, reading: Any = "ideal") -> Worksheet:

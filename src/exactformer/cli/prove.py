@@ -13,12 +13,14 @@ from exactformer.cli.common import (
     INTERRUPTED,
     REFUTED,
     UNDECIDED,
+    Arithmetic,
     Whole,
     change_options,
     digits_option,
     emit,
     given,
     keep_the_source,
+    kind,
     output_option,
     refuse,
     settled_arithmetic,
@@ -46,7 +48,7 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
 @click.option(
     "--strength",
     metavar="NUMBER|search",
-    help="Of a circuit: make every head so strong; or search for the smallest integer that is enough.",
+    help="For a circuit: the strength of every head; or search for the smallest integer that is enough.",
 )
 @click.option(
     "--journal", metavar="FILE", type=click.Path(path_type=Path),
@@ -65,7 +67,7 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
 @change_options
 @digits_option
 @click.option(
-    "--arithmetic", type=click.Choice(("exact", "arb", "certified")), default="exact",
+    "--arithmetic", type=Arithmetic(lambda kind: kind.proves), default="exact",
     help="What it is proved in. Default: exact for a circuit or a tiny model, arb for a small one, else certified; a line says so.",
 )  # fmt: skip
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
@@ -172,7 +174,7 @@ def _theorem(
     from exactformer.render import theorems
 
     worksheet, model, domain = question.worksheet, question.worksheet.model, question.domain
-    if arithmetic == "certified":  # takes a model of any size
+    if not kind(arithmetic).stepwise:  # takes a model of any size
         worksheet.checked()
     else:
         worksheet.fits(arithmetic, question.longest)
@@ -186,7 +188,7 @@ def _theorem(
     with Progress() as progress:
 
         def heard(done: int, total: int) -> None:
-            if progress.told == "nothing" and done:
+            if progress.reached == "nothing" and done:
                 click.echo(f"exactformer: resuming: {done:,} of {total:,} cases are in {kept}", err=True)
             progress.cases(done, total)
 
@@ -197,7 +199,7 @@ def _theorem(
             )  # fmt: skip
         except KeyboardInterrupt:
             progress.clear()
-            click.echo(f"exactformer: interrupted after {progress.told}; {_how_to_go_on(kept)}", err=True)
+            click.echo(f"exactformer: interrupted after {progress.reached}; {_how_to_go_on(kept)}", err=True)
             sys.exit(INTERRUPTED)
     if journal is None and kept is not None:
         kept.unlink(missing_ok=True)

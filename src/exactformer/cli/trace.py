@@ -13,6 +13,7 @@ from exactformer.cli.common import (
     FORMATS,
     UNDECIDED,
     Whole,
+    able,
     change_options,
     colour,
     digits_of_named_numbers,
@@ -20,6 +21,7 @@ from exactformer.cli.common import (
     emit,
     given,
     keep_the_source,
+    kind,
     output_option,
     refuse,
     settled_arithmetic,
@@ -45,10 +47,10 @@ if TYPE_CHECKING:
     type=click.Choice(("none", "pre", "post")),
     help="Other LayerNorms: none, or before (pre) or after (post) each part of a block; new ones have ε = 1e-5.",
 )
-@click.option("--strength", metavar="NUMBER", help="Of a circuit: make every head so strong.")
-@click.option("--length", type=Whole(1, 512), help="Of a circuit: make positions for so many tokens.")
+@click.option("--strength", metavar="NUMBER", help="For a circuit: the strength of every head.")
+@click.option("--length", type=Whole(1, 512), help="For a circuit: make positions for this many tokens.")
 @click.option("--step", "steps", metavar="NAME", multiple=True, help="Show only this step, as a whole table; repeatable.")
-@click.option("--decimals", type=Whole(0, 1000), help="With --step: round numbers to so many decimals, proved.")
+@click.option("--decimals", type=Whole(0, 1000), help="With --step: round numbers to this many decimals, proved.")
 @click.option("--stable", is_flag=True, help="Subtract each row's largest score before the softmax, as a step of its own.")
 @click.option("--break", "mistakes", metavar="MISTAKE", multiple=True, help="Make a mistake on purpose and compare; repeatable.")
 @click.option("--target", metavar="NAMES", help="With --break: target tokens, to compare the gradients too.")
@@ -72,19 +74,19 @@ def command(
     refuse(target is not None and not mistakes, "--target: goes with --break; for gradients alone there is exactformer grad")
     refuse(decimals is not None and not steps, "--decimals: goes with --step, which shows whole tables")
     refuse(
-        decimals is not None and arithmetic in ("arb", "certified"),
-        f"--decimals: numbers of {arithmetic} show the digits that are proved; it goes with exact, float64 and float32",
+        decimals is not None and kind(arithmetic).numbers == "balls",
+        f"--decimals: numbers of {arithmetic} show the digits that are proved; it goes with {able(lambda k: k.numbers != 'balls')}",
     )
     refuse(
-        stable and arithmetic == "certified",
-        "--stable: certified arithmetic has no such step; it goes with exact, arb, float64 and float32",
+        stable and not kind(arithmetic).stepwise,
+        f"--stable: {arithmetic} arithmetic has no such step; it goes with {able(lambda kind: kind.stepwise)}",
     )
     refuse(bool(steps) and form != "text", "--step: goes with --format text")
     refuse(bool(steps) and bool(mistakes), "--step: does not go with --break, which compares whole passes")
     refuse(stop_at_named and bool(mistakes), "--stop-at-named: does not go with --break, which compares whole passes")
     refuse(bool(mistakes) and form in ("latex", "html"), f"--format {form}: a comparison is written as text, markdown or json")
     refuse(
-        stop_at_named and arithmetic != "exact",
+        stop_at_named and kind(arithmetic).numbers != "exact",
         f"--stop-at-named: no number of {arithmetic} is named; it goes with --arithmetic exact",
     )
     digits_of_named_numbers(arithmetic)
@@ -110,7 +112,7 @@ def command(
         with signs_of_life(f"{len(result.steps)} steps done, writing them down"):
             shown = _render(result, form, digits, to_terminal=output is None)
     emit(shown, output)
-    if not (result.decided or arithmetic.startswith("float")):
+    if kind(arithmetic).proves and not result.decided:
         for out in result.output:
             if not out.proved and result.stopped[out.position] is None:
                 click.echo(f"exactformer: position {out.position}: {out.why}", err=True)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from flint import arb
 
-from exactformer.arithmetics import arithmetic
+from exactformer.arithmetics import arithmetic, kind
 from exactformer.decoding.distribution import Distribution, of_row
 from exactformer.decoding.pieces import Pieces
 from exactformer.decoding.rows import BallRow
@@ -84,6 +84,8 @@ def generate(
         raise DecodingError(f"seed: {seed!r} is not a whole number")
     if strategy.greedy and seed is not None:
         raise DecodingError("seed: a greedy choice draws nothing")
+    if not kind(arithmetic).stepwise:
+        raise DecodingError(f"arithmetic: {arithmetic} computes whole layers, and proves tokens in its own way: use certify")
     prompt, stops = _checked(model, ids), _stops(model, stop)
     passes = _Passes(model, arithmetic, cap_bits, progress)
     return _continued(passes, prompt, steps, strategy, stops, fresh_seed() if seed is None else seed, tokenizer)
@@ -130,9 +132,9 @@ class _Passes:
 
     def __init__(self, model: Model, name: str, cap_bits: int, progress: Callable[[str], None]) -> None:
         self.model, self.name, self.cap_bits, self.progress = model, name, cap_bits, progress
-        self.proves = not name.startswith("float")
+        self.proves, self.encloses = kind(name).proves, kind(name).numbers == "balls"
         self.bits = _START_BITS
-        self._start(self._balls() if name == "arb" else arithmetic(name))
+        self._start(self._balls() if self.encloses else arithmetic(name))
 
     def choice(self, ids: list[int], strategy: Strategy, seed: int) -> Chosen:
         while True:
@@ -141,7 +143,7 @@ class _Passes:
                 return _chosen(of_row(logits, strategy, self.bits, self.model.config.vocabulary), seed, len(ids))
             except Undecided:
                 # Of exact numbers nothing more is to be had. Balls get more bits, also those that stand for long exact rows.
-                if self.bits >= self.cap_bits or not (self.name == "arb" or isinstance(logits[0], arb)):
+                if self.bits >= self.cap_bits or not (self.encloses or isinstance(logits[0], arb)):
                     raise
                 self.bits = min(2 * self.bits, self.cap_bits)
                 self._start(self._balls())

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from exactformer.messages import Refused
 from exactformer.numbers import Exact, exact
 
 
-class DecodingError(ValueError):
+class DecodingError(Refused):
     """A strategy, or something else about decoding, that makes no sense: one line that names it."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from exactformer.messages import Refused
 
-class InputError(ValueError):
+
+class InputError(Refused):
     """Tokens that the model cannot take, or work for them that cannot be gone on from."""

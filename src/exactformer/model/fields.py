@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from exactformer.messages import quoted
+from exactformer.messages import Refused, quoted
 from exactformer.model.axes import Axis
 from exactformer.numbers import Exact
 
@@ -17,11 +17,11 @@ Array = Any  # numpy.ndarray of numbers or of floats
 Condition = Callable[["Config"], bool]
 
 
-class ConfigError(ValueError):
+class ConfigError(Refused):
     """A field of a configuration, or a weight, that does not fit. `field` names it."""
 
     def __init__(self, field: str, problem: str) -> None:
-        super().__init__(f"{field}: {problem}")
+        super().__init__(field, problem)
         self.field, self.problem = field, problem
 
 

@@ -90,14 +90,14 @@ def _answer(said: Any, index: dict[str, int], proving: bool) -> Answer:
         _demand(set(said) == {"token", "proved", "why"}, "names no token, and not just why")
         _demand(isinstance(said["why"], str) and said["why"] == reason(said["why"]), "has a reason that is not one line of text")
         return Answer(None, proved, why=said["why"])
-    told = "logits" if len(index) <= MOST_LOGITS else "lead"
-    _demand(set(said) == {"token", "proved", "ties", told}, f"has other fields than token, proved, ties and {told}")
+    kept = "logits" if len(index) <= MOST_LOGITS else "lead"
+    _demand(set(said) == {"token", "proved", "ties", kept}, f"has other fields than token, proved, ties and {kept}")
     _demand(proved or not proving, "names a token that is not proved")
     token, ties = _token(said["token"], index), said["ties"]
     _demand(isinstance(ties, list), "has ties that are not a list")
     places = [index[token], *(index[_token(tie, index)] for tie in ties)]
     _demand(all(a < b for a, b in pairwise(places)), "has ties that are not in the order of the vocabulary")
-    if told == "lead":
+    if kept == "lead":
         return Answer(token, proved, tuple(ties), lead=_lead(said["lead"], proving and not ties))
     logits = said["logits"]
     _demand(isinstance(logits, dict) and set(logits) == set(index), "has not the logits of all tokens")

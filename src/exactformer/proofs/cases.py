@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from exactformer.arithmetics import arithmetic
+from exactformer.arithmetics import arithmetic, kind
 from exactformer.model import Choice, Model, Values, forward
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
@@ -36,10 +36,10 @@ class Case:
 
     def __call__(self, tokens: tuple[str, ...] | list[str]) -> list[dict[str, Any]]:
         ids = self.model.ids(tuple(tokens))
-        if self.arithmetic == "certified":
+        if not kind(self.arithmetic).stepwise:
             return list(self._certified(ids))
         # An exact arithmetic remembers the graph of one pass, so each case has its own.
-        for ops in self._balls if self.arithmetic == "arb" else (arithmetic(self.arithmetic),):
+        for ops in self._balls if kind(self.arithmetic).numbers == "balls" else (arithmetic(self.arithmetic),):
             answers = list(self._continued(ids, ops))
             if all(answer["proved"] for answer in answers):
                 break

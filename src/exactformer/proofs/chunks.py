@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from exactformer.messages import Refused
+
 SECONDS = 0.25  # that a chunk is worked on: long against the overhead of a chunk (about 1 ms), short enough to lose
 _MOST = 10_000  # cases in a chunk
 
 
-class RunError(ValueError):
+class RunError(Refused):
     """Why the cases could not be run, in one line."""
 
 

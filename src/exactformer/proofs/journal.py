@@ -24,6 +24,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from exactformer.messages import Refused
+from exactformer.reading import json_value
+
 _KIND, _VERSION = "exactformer proof", 2
 _LONGEST = 1 << 20  # bytes of a line: more is never read into memory
 _START = len('["0123456789abcdef",')  # of what a line says, after its checksum
@@ -34,7 +37,7 @@ _INSTEAD = "delete it, or give another --journal"
 _ELSEWHERE = "give a --journal that can be"
 
 
-class JournalError(ValueError):
+class JournalError(Refused):
     """Why a journal is refused, in one line that names the file."""
 
 
@@ -121,8 +124,8 @@ class Journal:
                 body = line[_START:-2]
                 checksum, sealed = _seal(checksum, body)
                 try:
-                    index, result = json.loads(b"[%s]" % body) if sealed == line else (None, None)
-                except (ValueError, RecursionError):
+                    index, result = json_value(b"[%s]" % body, JournalError) if sealed == line else (None, None)
+                except ValueError:
                     index = None
                 if type(index) is not int or not 0 <= index < self.cases or seen[index]:
                     raise JournalError(f"{self.path}: line {number} is damaged; {_INSTEAD}")
@@ -132,8 +135,8 @@ class Journal:
 
     def _foreign(self, line: bytes) -> str:
         body = line[_START:-2]
-        with contextlib.suppress(ValueError, RecursionError):
-            there = json.loads(body) if _seal(b"", body)[1] == line else None
+        with contextlib.suppress(JournalError):
+            there = json_value(body, JournalError) if _seal(b"", body)[1] == line else None
             if isinstance(there, dict) and there.get("journal") == _KIND:
                 if there.get("version") != _VERSION:
                     return (

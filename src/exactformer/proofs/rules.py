@@ -43,8 +43,8 @@ def demand(rule: Rule, tokens: Tokens) -> Demand:
 
 def statement(rule: Any) -> str:
     """The rule in words."""
-    told = getattr(rule, "statement", None) or (getattr(rule, "__doc__", None) or "").strip().partition("\n")[0]
-    return str(told) or f"what {getattr(rule, '__name__', type(rule).__name__)} demands"
+    said = getattr(rule, "statement", None) or (getattr(rule, "__doc__", None) or "").strip().partition("\n")[0]
+    return str(said) or f"what {getattr(rule, '__name__', type(rule).__name__)} demands"
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,16 @@ class Lookup:
 
     @property
     def statement(self) -> str:
-        verb = "is most similar to" if self.similarity else "is"
-        pairs = " and ".join(f"{_other(b)} {verb} {_back(a)}" for a, b in self.match)
-        where = "earlier positions" if self.mask == "strict" else "positions so far"
-        condition = f"where {pairs}" if len(self.match) == 1 else f"where most of this holds: {pairs}"
-        return (
-            f"the token that stands at most of the {where} {condition}; where several tokens do equally often, one of them; "
-            "where it holds nowhere, all positions count"
-        )
+        earlier = "earlier" if self.mask == "strict" else "so far"
+        if self.match == ((0, 1),):
+            last = "the last token, or the one most similar to it," if self.similarity else "the last token"
+            what = f"the token that most often followed {last} {earlier}"
+        else:
+            verb = "is most similar to" if self.similarity else "is"
+            pairs = " and ".join(f"{_other(b)} {verb} {_back(a)}" for a, b in self.match)
+            condition = pairs if len(self.match) == 1 else f"most of this holds: {pairs}"
+            what = f"the token that is most frequent {earlier} where {condition}"
+        return f"{what}; if several tie, any of them; if there is no such position, the most frequent token {earlier}"
 
     def __call__(self, tokens: Tokens) -> Demand:
         last = len(tokens) - 1

@@ -23,7 +23,7 @@ from exactformer.proofs.runner import run
 from exactformer.showing import Shown
 
 PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
-_MOST_TOLD = 10  # counterexamples and undecided cases that a report keeps
+_MOST_KEPT = 10  # counterexamples and undecided cases that a report keeps
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,12 @@ def prove(
         # Only for one token: of tokens that tie the lowest index is fed back, which renaming does not keep.
         classes = inputs.within(interchangeable(model, circuit) if steps == 1 else classes)
         cases = inputs.representatives(classes)
-        told, number = f"for {inputs}", inputs.size
+        claim, number = f"for {inputs}", inputs.size
     else:  # a list, out of which renamings may lead
-        told, number, cases = f"for each of {len(inputs):,} inputs", len(inputs), inputs
-    told += ", the model's next "
-    told += f"token is {statement(rule)}" if steps == 1 else f"{steps} tokens, each fed back, are {statement(rule)}"
-    report = Report(told, arithmetic_name, classes, len(cases), number, steps, model.config.hard)
+        claim, number, cases = f"for each of {len(inputs):,} inputs", len(inputs), inputs
+    claim += ", the model's next "
+    claim += f"token is {statement(rule)}" if steps == 1 else f"{steps} tokens, each fed back, are {statement(rule)}"
+    report = Report(claim, arithmetic_name, classes, len(cases), number, steps, model.config.hard)
     start, vocabulary, before = time.monotonic(), model.config.vocabulary, model_fingerprint(model)
     kept: list[int] = []
 
@@ -152,7 +152,7 @@ def prove(
 def _keep_the_first(report: Report) -> None:
     """The shortest failures, whatever the order in which cases finish."""
     report.failures.sort(key=lambda f: (f.verdict != REFUTED, len(f.tokens), f.tokens))
-    del report.failures[_MOST_TOLD:]
+    del report.failures[_MOST_KEPT:]
 
 
 def _inputs(domain: Sequences | Sequence[Tokens]) -> Sequences | list[Tokens]:
@@ -217,7 +217,7 @@ def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[Answer], vo
         report.kinds.setdefault(kind, Kind()).count(renamed, 1, margin)
         if failure is not None:
             report.failures.append(failure)
-            if len(report.failures) > 10 * _MOST_TOLD:
+            if len(report.failures) > 10 * _MOST_KEPT:
                 _keep_the_first(report)
 
 

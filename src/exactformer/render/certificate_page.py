@@ -121,6 +121,6 @@ def _floats(errors: FloatErrors, name: Name) -> str:
         f"<td>{step.ulps:.3g}</td><td>{step.relative:.3g}</td></tr>"
         for step in errors.steps
     )
-    told = "".join(f"<li>{escape(line)}</li>" for line in conclusions(errors, name))
+    items = "".join(f"<li>{escape(line)}</li>" for line in conclusions(errors, name))
     head = "<tr><th>step</th><th>largest error</th><th>units of the last place</th><th>of the largest entry</th></tr>"
-    return f"<h2>{escape(errors.name)}</h2><ul>{told}</ul><table>{head}{rows}</table>"
+    return f"<h2>{escape(errors.name)}</h2><ul>{items}</ul><table>{head}{rows}</table>"

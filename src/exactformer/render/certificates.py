@@ -1,4 +1,4 @@
-"""What certified passes tell: as text, token by token, and as JSON. Digits that are shown are proved."""
+"""What certified passes show: as text, token by token, and as JSON. Digits that are shown are proved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from exactformer.render.tables import grid
 
 Name = Callable[[int], str]  # what a token is called
 _BARS = "▁▂▃▄▅▆▇█"
-_TOLD = 10  # contradictions
+_SHOWN = 10  # contradictions
 _REPORT = "exactformer certified report 1"
 
 
@@ -58,13 +58,13 @@ def margin(claim: Claim, name: Name) -> str:
 
 def _bits(claim: Claim) -> str:
     """Runs of layers with the same number of bits."""
-    told: list[list[int]] = []
+    runs: list[list[int]] = []
     for layer in claim.layers:
-        if told and told[-1][0] == layer.bits:
-            told[-1][1] += 1
+        if runs and runs[-1][0] == layer.bits:
+            runs[-1][1] += 1
         else:
-            told.append([layer.bits, 1])
-    return ", ".join(f"{bits}{f' × {times}' if times > 1 else ''}" for bits, times in told)
+            runs.append([layer.bits, 1])
+    return ", ".join(f"{bits}{f' × {times}' if times > 1 else ''}" for bits, times in runs)
 
 
 def _radii(claim: Claim) -> str:
@@ -97,22 +97,22 @@ def sparkline(values: Sequence[float]) -> str:
 def audit_text(audit: Audit) -> str:
     if audit.agrees:
         return f"\naudit: {audit.logits:,} logits computed again with balls of {audit.bits} bits; all enclosures intersect\n"
-    told = "\n".join(f"  {line}" for line in audit.contradictions[:_TOLD])
-    return f"\naudit: CONTRADICTED {len(audit.contradictions):,} times, by balls of {audit.bits} bits\n{told}\n"
+    shown = "\n".join(f"  {line}" for line in audit.contradictions[:_SHOWN])
+    return f"\naudit: CONTRADICTED {len(audit.contradictions):,} times, by balls of {audit.bits} bits\n{shown}\n"
 
 
 def expected_text(expected: Expected, name: Name) -> str:
     """Whether the logits of a file are those of the network, with what is proved of it."""
-    told, allowed = expected, f"up to {float(expected.tolerance):.3g} is allowed"
-    if told.agrees:
-        return f"{told.name}: the logits agree within {upwards(told.high)} (proved; {allowed})"
-    if told.proved is None:
-        return f"{told.name}: undecided: the pass proves nothing of these logits"
-    where = f"logit {name(told.token)} after position {told.position} is {told.saved:.6g}"
-    proved = f"the proved value is {proved_digits(*told.proved, 6)}"
-    if told.agrees is None:
-        return f"{told.name}: undecided: {where}, {proved} ({allowed})"
-    return f"{told.name}: {where}, {proved}: this is not the network that wrote it ({allowed})"
+    allowed = f"up to {float(expected.tolerance):.3g} is allowed"
+    if expected.agrees:
+        return f"{expected.name}: the logits agree within {upwards(expected.high)} (proved; {allowed})"
+    if expected.proved is None:
+        return f"{expected.name}: undecided: the pass proves nothing of these logits"
+    where = f"logit {name(expected.token)} after position {expected.position} is {expected.saved:.6g}"
+    proved = f"the proved value is {proved_digits(*expected.proved, 6)}"
+    if expected.agrees is None:
+        return f"{expected.name}: undecided: {where}, {proved} ({allowed})"
+    return f"{expected.name}: {where}, {proved}: this is not the network that wrote it ({allowed})"
 
 
 def floats_text(errors: FloatErrors, name: Name) -> str:
@@ -130,20 +130,20 @@ def floats_text(errors: FloatErrors, name: Name) -> str:
 
 def conclusions(errors: FloatErrors, name: Name) -> list[str]:
     worst, growth = errors.worst, errors.growth
-    told = [f"most units of the last place: {_short(worst.ulps)}, in {worst.name} at {list(worst.ulps_at)}"]
+    lines = [f"most units of the last place: {_short(worst.ulps)}, in {worst.name} at {list(worst.ulps_at)}"]
     if growth is None:
-        told.append("the error grows nowhere along the stream")
+        lines.append("the error grows nowhere along the stream")
     else:
-        told.append(f"grows most from {growth[0]} to {growth[1]}: × {_short(growth[2])}, as a share of the largest entry")
+        lines.append(f"grows most from {growth[0]} to {growth[1]}: × {_short(growth[2])}, as a share of the largest entry")
     for position, found, true in errors.tokens:
         said = "no token" if found is None else name(found)
         if true is None:
-            told.append(f"token after position {position}: {said}; the true one is undecided")
+            lines.append(f"token after position {position}: {said}; the true one is undecided")
         else:
-            told.append(
+            lines.append(
                 f"token after position {position}: {said}, {'the true one' if found == true else f'WRONG: it is {name(true)}'}"
             )
-    return told
+    return lines
 
 
 def error(low: float, high: float) -> str:

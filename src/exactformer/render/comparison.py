@@ -51,7 +51,7 @@ def sides(right: Trace, wrong: Trace, gradients: Pair | None) -> list[Side]:
 
 
 def text(right: Trace, wrong: Trace, mistakes: Sequence[str], gradients: Pair | None, digits: int = 6) -> str:
-    lines = [f"{right.title}: as it is, and broken on purpose", f"tokens {' '.join(right.tokens)} · arithmetic {right.arithmetic}"]
+    lines = [f"{right.title}: correct, and broken on purpose", f"tokens {' '.join(right.tokens)} · arithmetic {right.arithmetic}"]
     for name, what, effect in _told(right, mistakes):
         lines += ["", f"{name}: {what}", f"  {effect}"]
     for side in sides(right, wrong, gradients):
@@ -60,7 +60,7 @@ def text(right: Trace, wrong: Trace, mistakes: Sequence[str], gradients: Pair | 
 
 
 def markdown(right: Trace, wrong: Trace, mistakes: Sequence[str], gradients: Pair | None, digits: int = 6) -> str:
-    lines = [f"# {as_plain_markdown(right.title)}: as it is, and broken on purpose", ""]
+    lines = [f"# {as_plain_markdown(right.title)}: correct, and broken on purpose", ""]
     lines += [f"Tokens `{as_code(' '.join(right.tokens))}`, arithmetic {right.arithmetic}.", ""]
     lines += [f"- **{name}**: {as_plain_markdown(f'{what}; {effect}')}." for name, what, effect in _told(right, mistakes)]
     for side in sides(right, wrong, gradients):

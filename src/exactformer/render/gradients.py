@@ -36,7 +36,7 @@ def rows(step: Step, gradient: Gradient, digits: int) -> Iterator[tuple[str, Lin
 
 
 def _variants(line: Line) -> Iterator[tuple[str, list[str]]]:
-    """A row, and its proved digits where closed forms stand in it; how they were computed is told by the formula."""
+    """A row, and its proved digits where closed forms stand in it; the formula says how they were computed."""
     for mark, texts in line.variants():
         if mark != "=":
             yield mark if mark == "≈" else "", texts

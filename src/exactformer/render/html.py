@@ -26,8 +26,8 @@ def fragment(trace: Trace, digits: int = 12) -> str:
     title = f"<h1>{escape(trace.title)}</h1>" if trace.title else ""
     tokens = escape(" ".join(trace.tokens))
     marks = (
-        '<span class="recovered">1*</span> recovered: exact again, proved · <span class="named">~</span> named, '
-        "with the form as computed (=) and its proved digits (≈)"
+        '<span class="recovered">1*</span> simplifies back to a fraction · <span class="named">~</span> formula, '
+        "as computed (=), and its proved digits (≈)"
     )
     body = "\n".join(_section(section, trace) for section in sections(trace, digits))
     intro = f"<p>{escape(summary(trace))}<br>tokens <code>{tokens}</code> · arithmetic {trace.arithmetic}<br>{marks}</p>"
@@ -37,8 +37,8 @@ def fragment(trace: Trace, digits: int = 12) -> str:
 
 
 def _section(section: Section, trace: Trace) -> str:
-    told: set[str] = set()
-    rows = "\n".join(_row(line, told) for line in section.lines)
+    given: set[str] = set()
+    rows = "\n".join(_row(line, given) for line in section.lines)
     output, end = section.output, ""
     if output is not None:
         token = "no token" if output.token is None else f"token <code>{escape(output.token)}</code>"
@@ -47,16 +47,16 @@ def _section(section: Section, trace: Trace) -> str:
     return f"<h2>position {section.position} · <code>{escape(section.token)}</code></h2>\n<table>{head}\n{rows}</table>{end}"
 
 
-def _row(line: Line, told: set[str]) -> str:
-    """`told` are the reasons that stand above already: a reason travels with the value, and is told once."""
+def _row(line: Line, given: set[str]) -> str:
+    """`given` are the reasons that stand above already: a reason travels with the value, and is given once."""
     first, *more = line.variants()
     cells = [f'<span class="{cell.kind}">{escape(text)}</span>' for cell, text in zip(line.cells, first[1], strict=True)]
     if line.columns:
         cells = [f"{escape(column)} = {cell}" for column, cell in zip(line.columns, cells, strict=True)]
     parts = [f"{first[0]} " + ", ".join(cells).join(line.brackets)]
     parts += [f'<span class="more">{mark} {escape(line.joined(texts))}</span>' for mark, texts in more]
-    parts += [f'<span class="undefined">{escape(reason)}</span>' for reason in line.reasons if reason not in told]
-    told.update(line.reasons)
+    parts += [f'<span class="undefined">{escape(reason)}</span>' for reason in line.reasons if reason not in given]
+    given.update(line.reasons)
     parts += [f'<span class="remark">{escape(remark)}</span>' for remark in line.remarks]
     formula = f'<td class="formula"><code>{escape(line.step.formula)}</code></td>'
     return f"<tr><td><code>{escape(line.name)}</code></td>{formula}<td><code>{'<br>'.join(parts)}</code></td></tr>"

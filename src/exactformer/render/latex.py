@@ -26,7 +26,7 @@ def render(trace: Trace, digits: int = 12) -> str:
     lines = [PREAMBLE + rf"\section*{{{title}}}", escape(summary(trace)), ""]
     tokens = escape(" ".join(trace.tokens))
     lines += [
-        rf"Tokens \texttt{{{tokens}}}, arithmetic {trace.arithmetic}. A star marks what was recovered: exact again, proved.",
+        rf"Tokens \texttt{{{tokens}}}, arithmetic {trace.arithmetic}. A star marks what simplifies back to a fraction.",
         "",
     ]
     rows = [rf"\texttt{{\small {escape(name)}}} & $\scriptstyle {values}$ \\" for name, values in weights(trace)]

@@ -186,15 +186,15 @@ def verdict(output: Output, arithmetic: str) -> str:
     """The end of a position, in words."""
     if output.token is None:
         return output.why
+    how = "proved" if output.proved else f"in {arithmetic}, not proved"
     if output.ties:
         others = ", ".join(output.ties)
-        return f"tied with {others}; the lowest index wins" + (", proved" if output.proved else f", in {arithmetic}")
+        return f"tied with {others}; the lowest index wins ({how})"
     if output.runner_up is None:
         return "the only token"
     margin = show(output.margin)
     amount = f"{margin.text} ≈ {margin.digits}" if margin.digits and not margin.too_long else margin.text
-    lead = f"leads {output.runner_up} by {amount}"
-    return f"proved: {lead}" if output.proved else f"in {arithmetic}, not proved: {lead}"
+    return f"ahead of {output.runner_up} by {amount} ({how})"
 
 
 def count(n: int, noun: str) -> str:

@@ -10,9 +10,9 @@ def render(trace: Trace, digits: int = 12) -> str:
     lines = [f"# {plain(trace.title)}" if trace.title else "# A forward pass", "", summary(trace), ""]
     lines += ["```", *tokenization(trace)[1:], "```", ""] if trace.pieces else []
     lines += [f"Tokens `{' '.join(trace.tokens)}`, arithmetic {trace.arithmetic}.", ""]
-    if trace.arithmetic == "exact":
+    if trace.exact:
         lines += [
-            "Marks: `*` recovered (exact again, proved); `~` named, with the form as computed (`=`) and proved digits (`≈`).",
+            "Marks: `*` simplifies back to a fraction; `~` formula, as computed (`=`), and its proved digits (`≈`).",
             "",
         ]
     lines += ["| weight | value |", "|---|---|", *(f"| `{name}` | `{values}` |" for name, values in weights(trace)), ""]

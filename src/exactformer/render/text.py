@@ -13,8 +13,8 @@ Paint = Callable[[str, str], str]  # text and status in, text out
 _CODES = {"exact": "", "named": "36", "recovered": "32", "masked": "90", "undefined": "31", "float": "", "dim": "90", "strong": "1"}
 _LABEL, _FORMULA = 24, 38  # columns of names and formulas
 _LEGEND = (
-    (("exact", "3/2", "exact"), ("recovered", "1*", "recovered: exact again, proved"), ("masked", "-inf", "masked")),
-    (("named", "~ e/(1+e)", "named, = as computed, ≈ proved digits"), ("undefined", "undefined", "with its reason")),
+    (("exact", "3/2", "exact"), ("recovered", "1*", "simplifies back to a fraction"), ("masked", "-inf", "hidden by the mask")),
+    (("named", "~ e/(1+e)", "formula: = as computed, ≈ proved digits"), ("undefined", "undefined", "with its reason")),
 )
 
 
@@ -31,7 +31,7 @@ def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 12
     lines = [paint(trace.title, "strong")] if trace.title else []
     lines += wrap(summary(trace), width, subsequent_indent="  ")
     lines += [f"tokens {' '.join(trace.tokens)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"]
-    if trace.arithmetic == "exact":
+    if trace.exact:
         lines += ["", *("  ".join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in row) for row in _LEGEND)]
     lines += tokenization(trace)
     for name, values in [("", ""), *weights(trace)]:
@@ -44,12 +44,12 @@ def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 12
 
 def _section(section: Section, trace: Trace, paint: Paint, width: int) -> list[str]:
     lines = [paint(f"position {section.position}   {section.token}", "strong")]
-    told: set[str] = set()
+    given: set[str] = set()
     for line in section.lines:
         lines += _line(line, paint, width)
         for reason in line.reasons:
-            if reason not in told:  # a reason travels with the value; it is told once
-                told.add(reason)
+            if reason not in given:  # a reason travels with the value; it is given once
+                given.add(reason)
                 lines.append(f"        {paint(reason, 'undefined')}")
         lines += [f"        {paint(remark, 'dim')}" for remark in line.remarks]
     return [*lines, *_ending(section, trace, paint)]

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from exactformer.messages import quoted
 from exactformer.tokenizers.byte_pairs import merges, spelled, unspelled
-from exactformer.tokenizers.tokenizer import Merge, Piece, TokenizerError, brief, checked_id, checked_text
+from exactformer.tokenizers.tokenizer import Merge, Piece, TokenizerError, checked_id, checked_text
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Library
@@ -128,7 +129,7 @@ class BytePairTokenizer:
             return [self._ids[token] for token in merges(spelled(data), self._ranks)[0]]
         names = [f"<0x{byte:02X}>" for byte in data]
         if missing := [name for name in names if name not in self._ids]:
-            raise TokenizerError(f"the vocabulary has no token {brief(missing[0])}, for a byte that is not UTF-8")
+            raise TokenizerError(f"the vocabulary has no token {quoted(missing[0])}, for a byte that is not UTF-8")
         return [self._ids[name] for name in names]
 
     @cached_property

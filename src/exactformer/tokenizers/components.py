@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from exactformer.reading import described
 from exactformer.tokenizers.fields import Fields
-from exactformer.tokenizers.tokenizer import brief
 
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _WORDS = r"|[^\r\n\p{L}\p{N}]?\p{L}+|"
@@ -99,7 +99,7 @@ def _parts(place: Fields, field: str, kinds: Kinds, inner: str, depth: int = _DE
         if not depth:
             raise part.error(inner, "is nested too deeply")
         for n, entry in enumerate(listed):
-            yield from _parts(Fields({str(n): entry}, part.path, f"{part.place}{inner}."), str(n), kinds, inner, depth - 1)
+            yield from _parts(Fields({str(n): entry}, part.file, f"{part.place}{inner}."), str(n), kinds, inner, depth - 1)
         return
     known = kinds[part.raw["type"]]
     part.only(("type", *known))
@@ -130,7 +130,7 @@ def _template(part: Fields) -> tuple[tuple[int, ...], tuple[int, ...]]:
         elif kind == "SpecialToken" and isinstance(name, str):
             ids[-1] += _ids(special.table(name))
         else:
-            raise part.error(f"single.{n}", f"is {brief(entry)}, not a token or the text")
+            raise part.error(f"single.{n}", f"is {described(entry)}, not a token or the text")
     if len(ids) != 2:
         raise part.error("single", "does not have the text once")
     return tuple(ids[0]), tuple(ids[1])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from exactformer.reading import Decimal, described
 from exactformer.tokenizers.byte_pair_tokenizer import BytePairTokenizer
 from exactformer.tokenizers.byte_pairs import spelled, unspelled
 from exactformer.tokenizers.components import around
-from exactformer.tokenizers.fields import Fields, fields_of, read_fields, read_text
+from exactformer.tokenizers.fields import Fields, fields_of, read_bytes, read_fields, read_text
 from exactformer.tokenizers.packaged import byte_level
 from exactformer.tokenizers.settings import check_settings, read_settings
-from exactformer.tokenizers.tokenizer import TokenizerError, brief
+from exactformer.tokenizers.tokenizer import TokenizerError
 
 _TOP = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 _MODEL = (
@@ -45,15 +46,15 @@ def read_tokenizer_json(path: Path) -> BytePairTokenizer:
     """A tokenizer.json with byte-pair encoding, of bytes or of characters that fall back to bytes; what is not known is refused."""
     from tokenizers import Tokenizer
 
-    text = read_text(path)
-    top = fields_of(text, path)
+    data = read_bytes(path)
+    top = fields_of(data, path)
     top.only(_TOP)
     for field in ("truncation", "padding"):
         top.must_be(field, (None,))
     model = top.table("model")
     model.must_be("type", ("BPE",), default="BPE")
     model.only(_MODEL)
-    model.must_be("dropout", (None, 0.0))
+    model.must_be("dropout", (None, Decimal("0.0")))
     for field in ("continuing_subword_prefix", "end_of_word_suffix"):
         model.must_be(field, (None, ""))
     for field in ("byte_fallback", "ignore_merges", "fuse_unk"):
@@ -75,14 +76,14 @@ def read_tokenizer_json(path: Path) -> BytePairTokenizer:
     _check_ids(vocab, ids, top, added, parts.bytes)
     for id in (*parts.before, *parts.after):
         if id >= len(ids.keys() | added.keys()):
-            raise top.error("post_processor", f"puts the id {brief(id)} around the text, which no token has")
+            raise top.error("post_processor", f"puts the id {described(id)} around the text, which no token has")
     try:
-        library = Tokenizer.from_str(text)
+        library = Tokenizer.from_buffer(data)
     except Exception as error:  # whatever the library raises
-        raise TokenizerError(f"{path}: is not read by the tokenizers library ({brief(str(error))})") from None
+        raise TokenizerError(f"{path}: is not read by the tokenizers library ({described(str(error))})") from None
     for content, id in added.items():
         if library.token_to_id(content) != id:
-            raise top.error("added token", f"{brief(content)} has the id {id}, where its place in the list makes it another")
+            raise top.error("added token", f"{described(content)} has the id {id}, where its place in the list makes it another")
     return BytePairTokenizer(
         library, ids, list(pairs.values()), added, "bytes" if parts.bytes else "characters", parts.before, parts.after,
         parts.prefix_space, parts.strips_space,
@@ -98,9 +99,9 @@ def read_vocab_and_merges(vocab_path: Path, merges_path: Path, added_path: Path 
         if line.strip() and not line.startswith("#version")
     }
     more = read_fields(added_path) if added_path is not None and added_path.exists() else vocab
-    added = {_END: vocab.integer(_END)} if _END in vocab.raw else {}
+    added = {_END: vocab.whole(_END)} if _END in vocab.raw else {}
     if more is not vocab:
-        added |= {content: more.integer(content) for content in more.raw}
+        added |= {content: more.whole(content) for content in more.raw}
     ids = _ids(vocab)
     _check_bytes(vocab, ids, spelled)
     _check_pairs(listed, ids, pairs, True)
@@ -110,10 +111,7 @@ def read_vocab_and_merges(vocab_path: Path, merges_path: Path, added_path: Path 
 
 def _added(top: Fields) -> dict[str, int]:
     added: dict[str, int] = {}
-    for n, entry in enumerate(top.items("added_tokens", [])):
-        if not isinstance(entry, dict):
-            raise top.error(f"added_tokens.{n}", f"is {brief(entry)}, not a table")
-        token = Fields(entry, top.path, f"added_tokens.{n}.")
+    for token in top.tables("added_tokens", []):
         token.only(_ADDED)
         for field in ("single_word", "lstrip", "rstrip"):
             token.must_be(field, (False,), default=False)
@@ -121,8 +119,8 @@ def _added(top: Fields) -> dict[str, int]:
             token.flag(field, True)
         content = token.text("content")
         if content in added:
-            raise token.error("content", f"is {brief(content)}, which an added token before it has")
-        added[content] = token.integer("id")
+            raise token.error("content", f"is {described(content)}, which an added token before it has")
+        added[content] = token.whole("id")
     return added
 
 
@@ -130,13 +128,15 @@ def _pair(place: Fields, field: str, merge: object) -> tuple[str, str]:
     parts = merge.split(" ") if isinstance(merge, str) else merge
     if isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) and part for part in parts):
         return parts[0], parts[1]
-    raise place.error(field, f"is {brief(merge)}, not two tokens")
+    raise place.error(field, f"is {described(merge)}, not two tokens")
 
 
 def _ids(vocab: Fields) -> dict[str, int]:
     for token, id in vocab.raw.items():
         if type(id) is not int or not token:
-            raise vocab.error(brief(token), f"has the id {brief(id)}: tokens are texts that are not empty, and ids whole numbers")
+            raise vocab.error(
+                described(token), f"has the id {described(id)}: tokens are texts that are not empty, and ids whole numbers"
+            )
     return vocab.raw
 
 
@@ -152,9 +152,9 @@ def _check_pairs(listed: Fields, ids: Mapping[str, int], pairs: Mapping[str, tup
         made = left + right
         for part in (left, right, made):
             if part not in ids:
-                raise listed.error(field, f"makes {brief(made)}, but {brief(part)} is not in the vocabulary")
+                raise listed.error(field, f"makes {described(made)}, but {described(part)} is not in the vocabulary")
         if of_bytes and unspelled(made) is None:
-            raise listed.error(field, f"makes {brief(made)}, which does not spell bytes")
+            raise listed.error(field, f"makes {described(made)}, which does not spell bytes")
 
 
 def _check_ids(vocab: Fields, ids: Mapping[str, int], more: Fields, added: Mapping[str, int], of_bytes: bool) -> None:
@@ -163,20 +163,20 @@ def _check_ids(vocab: Fields, ids: Mapping[str, int], more: Fields, added: Mappi
     for name, id in ids.items():
         _utf8(vocab, name)
         if names[id] != name:
-            raise vocab.error(brief(name), f"has the id {brief(id)}, and so has {brief(names[id])}")
+            raise vocab.error(described(name), f"has the id {described(id)}, and so has {described(names[id])}")
     for content, id in added.items():
         data = _utf8(more, content)
         other = unspelled(content) if of_bytes and content in ids else data
         if not data or ids.get(content, id) != id or names.get(id, content) != content or (other or data) != data:
-            raise more.error("added token", f"{brief(content)} with the id {brief(id)} contradicts the vocabulary")
+            raise more.error("added token", f"{described(content)} with the id {described(id)} contradicts the vocabulary")
         names[id] = content
     for id in range(len(names)):
         if id not in names:
-            raise TokenizerError(f"{vocab.path}: of {len(names)} tokens none has the id {id}: ids are 0, 1, 2, …")
+            raise TokenizerError(f"{vocab.file}: of {len(names)} tokens none has the id {id}: ids are 0, 1, 2, …")
 
 
 def _utf8(place: Fields, token: str) -> bytes:
     try:
         return token.encode("utf-8")
     except UnicodeEncodeError:
-        raise place.error("token", f"{brief(token)} is not Unicode text") from None
+        raise place.error("token", f"{described(token)} is not Unicode text") from None

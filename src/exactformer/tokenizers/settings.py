@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from exactformer.reading import described
 from exactformer.tokenizers.byte_pair_tokenizer import BytePairTokenizer
 from exactformer.tokenizers.fields import Fields, read_fields
-from exactformer.tokenizers.tokenizer import brief
 
 _SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _MORE_SPECIAL = ("additional_special_tokens", "extra_special_tokens")
@@ -82,10 +82,10 @@ def check_settings(settings: Settings, tokenizer: BytePairTokenizer) -> None:
     }
     for file, field, value in settings.agreeing:
         if does[field] != value:
-            raise file.error(field, f"is {value}, which is not what the tokenizer does by its own file")
+            raise file.error(field, f"is {described(value)}, which is not what the tokenizer does by its own file")
     for file, field, content, id in settings.special:
         if tokenizer.added.get(content) is None or id not in (None, tokenizer.added[content]):
-            raise file.error(field, f"names {brief(content)}, which is not an added token of this tokenizer with that id")
+            raise file.error(field, f"names {described(content)}, which is not an added token of this tokenizer with that id")
 
 
 def _named(settings: Fields) -> Iterator[Special]:
@@ -96,16 +96,16 @@ def _named(settings: Fields) -> Iterator[Special]:
         held = settings.raw.get(field)
         entries = held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, list) else None
         if entries is None and held is not None:
-            raise settings.error(field, f"is {brief(held)}, not a list or a table of tokens")
+            raise settings.error(field, f"is {described(held)}, not a list or a table of tokens")
         for key, entry in entries or ():
-            place = f"{field}.{brief(key)}"
+            place = f"{field}.{described(key)}"
             yield Special(settings, place, _content(settings, place, entry))
 
 
 def _decoder(table: Fields) -> Iterator[Special]:
     for id, entry in table.raw.items():
         if not (id.isascii() and id.isdigit() and len(id) <= 9):
-            raise table.error(brief(id), "is not the id of a token")
+            raise table.error(described(id), "is not the id of a token")
         yield Special(table, id, _content(table, id, entry), int(id))
 
 
@@ -114,8 +114,8 @@ def _content(file: Fields, field: str, entry: object) -> str:
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, dict):
-        raise file.error(field, f"is {brief(entry)}, not a token")
-    token = Fields(entry, file.path, f"{file.place}{field}.")
+        raise file.error(field, f"is {described(entry)}, not a token")
+    token = file.inner(field, entry)
     token.only({"__type", "content", "id", "lstrip", "normalized", "rstrip", "single_word", "special"})
     for flag in ("lstrip", "rstrip", "single_word"):
         token.must_be(flag, _OFF)

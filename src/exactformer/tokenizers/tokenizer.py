@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from operator import index
 from typing import NamedTuple, Protocol
 
+from exactformer.messages import Refused, quoted
 
-class TokenizerError(ValueError):
+
+class TokenizerError(Refused):
     """A text, an id or a tokenizer file that does not fit: one line that names it."""
 
 
@@ -73,21 +75,10 @@ def checked_id(id: int, size: int) -> int:
     try:
         number = index(id)
     except TypeError:
-        raise TokenizerError(f"{brief(id)} is not the id of a token: ids are whole numbers") from None
+        raise TokenizerError(f"{quoted(id)} is not the id of a token: ids are whole numbers") from None
     if not 0 <= number < size:
-        raise TokenizerError(f"no token has the id {brief(number)}: the vocabulary has 0 to {size - 1}")
+        raise TokenizerError(f"no token has the id {quoted(number)}: the vocabulary has 0 to {size - 1}")
     return number
-
-
-def brief(value: object) -> str:
-    """A value on one line of a message, however long it is."""
-    if isinstance(value, int) and abs(value) >= 10**40:
-        return "a number of more than 40 digits"
-    if isinstance(value, str) and len(value) > 40:
-        return f"{value[:40]!r}…"
-    if isinstance(value, list | dict):
-        return f"a {'list' if isinstance(value, list) else 'table'} of {len(value)}"
-    return ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
 
 
 def _shown(character: str) -> str:

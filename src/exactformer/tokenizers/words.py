@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import ClassVar, Self
 from unicodedata import category
 
-from exactformer.tokenizers.tokenizer import Piece, TokenizerError, brief, checked_id, checked_text
+from exactformer.messages import quoted
+from exactformer.tokenizers.tokenizer import Piece, TokenizerError, checked_id, checked_text
 
 
 class _ListedTokenizer(ABC):
@@ -23,9 +24,9 @@ class _ListedTokenizer(ABC):
         self.ids: dict[str, int] = {}
         for id, token in enumerate(self.tokens):
             if not isinstance(token, str) or self._split(token) != [token] or any(category(sign) == "Cs" for sign in token):
-                raise TokenizerError(f"vocabulary: entry {id}, {brief(token)}, is not a {self.kind}")
+                raise TokenizerError(f"vocabulary: entry {id}, {quoted(token)}, is not a {self.kind}")
             if token in self.ids:
-                raise TokenizerError(f"vocabulary: has the {self.kind} {brief(token)} twice")
+                raise TokenizerError(f"vocabulary: has the {self.kind} {quoted(token)} twice")
             self.ids[token] = id
         self.vocabulary = tuple(map(self._name, self.tokens))
 
@@ -47,7 +48,7 @@ class _ListedTokenizer(ABC):
         for place, part in enumerate(parts, start=1):
             if part not in self.ids:
                 few = ", ".join(self.vocabulary[:8]) + (f", … {len(self.tokens):,} {self.kind}s" if len(self.tokens) > 8 else "")
-                raise TokenizerError(f"{self.kind} {place} of the text, {brief(part)}, is not in the vocabulary ({few})")
+                raise TokenizerError(f"{self.kind} {place} of the text, {quoted(part)}, is not in the vocabulary ({few})")
         return [self.ids[part] for part in parts]
 
     def encode_bytes(self, data: bytes) -> list[int]:
@@ -90,7 +91,7 @@ class WordTokenizer(_ListedTokenizer):
         super().__init__(tokens)
         for id, token in enumerate(self.tokens):
             if any(category(sign) == "Cc" for sign in token):
-                raise TokenizerError(f"vocabulary: entry {id}, {brief(token)}, has a control character")
+                raise TokenizerError(f"vocabulary: entry {id}, {quoted(token)}, has a control character")
 
     @staticmethod
     def _split(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exactformer.arithmetics import adjoints
+from exactformer.arithmetics import adjoints, kind
 from exactformer.model import Model
 from exactformer.model.backward import backward
 from exactformer.model.fields import ConfigError
@@ -92,6 +92,8 @@ def descend(gradient: Gradient, rate: Exact) -> Descent:
     trace = gradient.trace
     if gradient.loss is None:
         raise InputError("there is no loss to take a step against: the gradient of the last step was given")
+    if kind(trace.arithmetic).numbers == "balls":
+        raise InputError(f"{trace.arithmetic}: a step of descent would make balls of the weights, which are numbers")
     rate = exact(rate)
     ops = adjoints(trace.arithmetic)
     moved = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.arithmetics import arithmetic
+from exactformer.arithmetics import arithmetic, kind
 from exactformer.model import Choice, Model, Step, forward
 from exactformer.model.axes import POSITION, Axis
 from exactformer.model.operations.attention import ARGMAX, SOFTMAX
@@ -91,6 +91,11 @@ class Trace(Shown):
                 return
 
     @property
+    def exact(self) -> bool:
+        """Are its numbers exact or named? Else they are balls or floats."""
+        return kind(self.arithmetic).numbers == "exact"
+
+    @property
     def decided(self) -> bool:
         """Was every token that the pass reached proved (or proved undefined)?"""
         return all(out.proved or self.stopped[out.position] is not None for out in self.output)
@@ -106,7 +111,7 @@ def run(
 ) -> Trace:
     """Run a pass and keep every step. With `stop_at_named`, a position ends at its first named step.
 
-    `progress` is told the name of each step once it is done.
+    `progress` gets the name of each step once it is done.
     """
     words = tuple(tokens.split()) if isinstance(tokens, str) else tuple(tokens)
     ids = model.ids(words)

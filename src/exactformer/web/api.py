@@ -74,7 +74,7 @@ OPERATIONS = (
     ),
     Operation("compare", "The pass with and without mistakes: which steps are proved the same.", {"source": SOURCE}, ("source",)),
     Operation(
-        "check", "The verdict on every printed number of a worksheet or of a Markdown lesson, and the text put right.",
+        "check", "The verdict on every printed number of a worksheet or of a Markdown lesson, and the corrected text.",
         {"text": {"type": "string", "maxLength": 2_000_000}, "name": {"type": "string", "maxLength": 200}}, ("text",),
     ),
     Operation("lesson", "The text of a built-in lesson.", {"name": {"type": "string", "maxLength": 100}}, ("name",)),
@@ -89,7 +89,7 @@ OPERATIONS = (
     ),
     Operation(
         "certify", "One of the next tokens (`number` of `tokens`) of the model that the server was started with, proved: "
-        "its margin, the largest logits, bits and radius by layer.",
+        "its margin, the largest logits, bits and error bound by layer.",
         _ASKED | {"number": _TOKENS}, of_model=True,
     ),
     Operation("certificate", "The certificate of the next tokens, as a file.", _ASKED, of_model=True),
@@ -150,8 +150,8 @@ def openapi() -> dict[str, Any]:
     answers = {
         "200": {"description": "done", "content": {"application/json": {"schema": {"type": "object"}}}},
         **{
-            status: {"description": told, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
-            for status, told in {
+            status: {"description": meaning, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
+            for status, meaning in {
                 "400": "not a request of this kind",
                 "403": "from another page, or for another host",
                 "413": "too long",
@@ -174,8 +174,8 @@ def openapi() -> dict[str, Any]:
         }
         for op in OPERATIONS
     }
-    for name, told in (("examples", "The built-in examples and lessons."), ("about", "The version, and what is offered.")):
-        paths[f"/api/{name}"] = {"get": {"operationId": name, "summary": told, "responses": {"200": answers["200"]}}}
+    for name, summary in (("examples", "The built-in examples and lessons."), ("about", "The version, and what is offered.")):
+        paths[f"/api/{name}"] = {"get": {"operationId": name, "summary": summary, "responses": {"200": answers["200"]}}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "exactformer", "version": __version__, "description": "Transformers computed without rounding."},

@@ -18,9 +18,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from exactformer import __version__
+from exactformer.messages import Refused
+from exactformer.reading import json_value
 from exactformer.web.api import OPERATIONS, Operation, mismatch, openapi
 from exactformer.web.certifier import Certifier
 from exactformer.web.guard import LARGEST_BODY, Guard, TooLong
+from exactformer.web.sources import ARITHMETICS
 from exactformer.web.workers import Answer, Pool, refusal
 
 STATIC = Path(__file__).parent / "static"
@@ -89,8 +92,8 @@ async def _arguments(request: Request, operation: Operation) -> dict[str, Any] |
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return refusal(415, "the request is not application/json")
     try:
-        arguments = json.loads(await request.body(), parse_constant=_refused_constant)
-    except (ValueError, RecursionError):
+        arguments = json_value(await request.body(), Refused)
+    except Refused:
         return refusal(400, "the request is not JSON")
     except TooLong:
         return refusal(413, f"the request has more than {LARGEST_BODY:,} bytes")
@@ -98,10 +101,6 @@ async def _arguments(request: Request, operation: Operation) -> dict[str, Any] |
         return refusal(400, "the request ended early")
     problem = mismatch(arguments, operation.schema)
     return refusal(400, problem) if problem else arguments
-
-
-def _refused_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 async def _awaited(request: Request, answer: Coroutine[Any, Any, Answer]) -> Answer:
@@ -127,7 +126,7 @@ async def _examples(request: Request) -> Response:
 
 async def _about(request: Request) -> Response:
     certifier = request.app.state.certifier
-    about = {"version": __version__, "model": None if certifier is None else certifier.about}
+    about = {"version": __version__, "arithmetics": ARITHMETICS, "model": None if certifier is None else certifier.about}
     return _response(Answer(200, json.dumps(about).encode()))
 
 

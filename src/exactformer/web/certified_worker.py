@@ -24,18 +24,16 @@ from exactformer.certificates.proving import token_by_token
 from exactformer.certificates.question import check_question, texts
 from exactformer.certificates.storage import prepared
 from exactformer.certified import LimbSchedule
-from exactformer.checkpoints import CheckpointError
 from exactformer.internal import internal_error
-from exactformer.model import ConfigError, InputError
+from exactformer.messages import Refused
+from exactformer.model import InputError
 from exactformer.model.cache import Cache
 from exactformer.render.certificates import as_json as certificate_text
 from exactformer.render.certificates import log2, verdict
-from exactformer.tokenizers import TokenizerError
 from exactformer.web.worker import as_json
-from exactformer.worksheets import Input, WorksheetError, load, loads
+from exactformer.worksheets import Input, load, loads
 
 STATE, ANSWER = b"s", b"a"  # what a message begins with
-REFUSED = (InputError, ConfigError, WorksheetError, CheckpointError, TokenizerError)
 _KEPT = 512  # proved tokens that are remembered
 _PAUSE = 0.2  # seconds between two words of progress
 _READING = 0.3  # of the preparation: the share of opening the model and taking its hash
@@ -48,7 +46,7 @@ def serve(connection: Connection, source: str, text: str | None) -> None:
     with contextlib.suppress(EOFError, OSError):  # nobody listens any more
         try:
             prover = Prover(source, lambda state: connection.send_bytes(STATE + as_json(state)), text)
-        except (*REFUSED, ValueError, MemoryError, OSError) as error:
+        except (Refused, MemoryError, OSError) as error:
             line = " ".join(str(error).split()) or "the machine has too little memory for it"
             connection.send_bytes(STATE + as_json({"state": "failed", "line": line}))
             return
@@ -61,7 +59,7 @@ def serve(connection: Connection, source: str, text: str | None) -> None:
 def _answer(prover: Prover, name: str, arguments: dict[str, Any]) -> tuple[int, bytes]:
     try:
         return 200, as_json(prover.token(**arguments) if name == "certify" else prover.certificate(**arguments))
-    except REFUSED as error:
+    except Refused as error:
         return 422, as_json({"error": " ".join(str(error).removeprefix("--").split())})  # fields here, options on the command line
     except MemoryError:
         return 507, as_json({"error": "the machine has too little memory for this prompt"})
@@ -164,7 +162,7 @@ class Prover:
             "margin": None if claim.margin is None else _enclosed(*claim.margin),
             "top": [{"token": self._named(bound.token)} | _enclosed(bound.low, bound.high) for bound in claim.top],
             "short": digits > 0 and any(Fraction(bound.high) - Fraction(bound.low) > widest for bound in claim.top),
-            "told": verdict(claim, self.text),
+            "verdict": verdict(claim, self.text),
         }
         for layer, shown in zip(claim.layers, said["layers"], strict=True):
             shown["log2"] = log2(layer.radius) if abs(log2(layer.radius)) < 2000 else None

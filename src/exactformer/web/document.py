@@ -29,7 +29,7 @@ DIGITS = 12  # of the numbers in tables; an opened number has as many as asked f
 _BRIEF_DIGITS = 8
 _ALL = slice(None)
 _LARGEST_VOCABULARY = 2000  # tokens that are sent with a pass
-_TOLD = ("undefined", "named", "recovered")  # of a row with several kinds of numbers, the first of these that is there
+_FOREMOST = ("undefined", "named", "recovered")  # of a row with several kinds of numbers, the first of these that is there
 
 
 def outline(trace: Trace) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def outline(trace: Trace) -> dict[str, Any]:
                 "token": out.token,
                 "id": None if out.token is None else token_id(trace, out.token),
                 "proved": out.proved,
-                "told": verdict(out, trace.arithmetic),
+                "verdict": verdict(out, trace.arithmetic),
                 "stopped": trace.stopped[n],
             }
             for n, out in enumerate(trace.output)
@@ -182,11 +182,11 @@ def _positions(step: Step) -> int:
 def _row_kind(step: Step, position: int) -> str:
     """What the numbers of a step are at one position."""
     found = {_kind(value) for row in step.at(position) for value in np.atleast_1d(row)}
-    return next((kind for kind in _TOLD if kind in found), min(found, default="exact"))
+    return next((kind for kind in _FOREMOST if kind in found), min(found, default="exact"))
 
 
 def _kind(value: Any) -> str:
-    """The status of a number, told from its type alone: a step may have very many."""
+    """The status of a number, read from its type alone: a step may have very many."""
     if isinstance(value, Exact):
         return "recovered" if value.recovered else "exact"
     if isinstance(value, Named | Undefined):

@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from exactformer.arithmetics import able
+from exactformer.messages import Refused
 from exactformer.model.breaking import broken
 from exactformer.numbers import array
 from exactformer.trace import Gradient, Step, Trace, gradient
 from exactformer.web.editing import edited
 from exactformer.worksheets import Worksheet, example_text, loads
 
-ARITHMETICS = ("exact", "arb", "float64", "float32")
+ARITHMETICS = able(lambda kind: kind.stepwise)  # the page shows every operation of a pass
 _KEPT = 6  # passes that a worker remembers
 
 
-class RequestError(ValueError):
+class RequestError(Refused):
     """A request that makes no sense: one line that names its field."""
 
 
@@ -31,7 +33,7 @@ class Source:
     edits: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
     arithmetic: str = "exact"
-    target: str = ""  # tokens wanted, for the gradient of a model with logits
+    target: str = ""  # target tokens, for the gradient of a model with logits
 
     @classmethod
     def read(cls, raw: object) -> Source:
@@ -77,8 +79,6 @@ def trace_of(source: Source) -> Trace:
 @lru_cache(_KEPT)
 def gradient_of(source: Source) -> Gradient:
     """From the loss of the target tokens; for a model without logits, from ones at the last position."""
-    if source.arithmetic == "arb":
-        raise RequestError("source.arithmetic: gradients are computed in exact, float64 or float32")
     trace = trace_of(source)
     if trace.model.config.unembedding == "none":
         length, dim = trace.steps[-1].values.shape

@@ -9,26 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.arithmetics import kind
 from exactformer.checking.checker import check_text
 from exactformer.checking.fixing import fix_text, to_fix
 from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.report import document as check_document
-from exactformer.circuits import CircuitError, circuits
-from exactformer.model import ConfigError, InputError
+from exactformer.circuits import circuits
+from exactformer.messages import Refused
 from exactformer.numbers import Undecided
 from exactformer.proofs import Sequences, prove
-from exactformer.proofs.chunks import RunError
 from exactformer.render import json as as_json
 from exactformer.render import theorems
 from exactformer.render.comparison import sides
 from exactformer.trace import Trace
 from exactformer.web import document
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
-from exactformer.web.worksheet_text import told_in_words, written
+from exactformer.web.worksheet_text import given_in_words, written
 from exactformer.worksheets import WorksheetError, example_text, examples
 from exactformer.worksheets.worksheet import parse
 
-REFUSED = (RequestError, WorksheetError, ConfigError, InputError, CircuitError, RunError, Undecided)
+REFUSED = (Refused, Undecided)
 _SMALL = 200  # numbers of a pass that are sent with it at once
 _MOST_VALUES = 20_000  # numbers in one answer
 _TYPES = {"json": "application/json", "markdown": "text/markdown", "latex": "application/x-tex", "html": "text/html"}
@@ -109,7 +109,7 @@ def compared(source: Source) -> dict[str, Any]:
     if not source.breaks:
         raise RequestError("source.breaks: no mistake is named")
     right = replace(source, breaks=())
-    graded = source.arithmetic != "arb" and (bool(source.target) or trace_of(right).model.config.unembedding == "none")
+    graded = kind(source.arithmetic).differentiates and (bool(source.target) or trace_of(right).model.config.unembedding == "none")
     gradients = (gradient_of(right), gradient_of(source)) if graded else None
     return {
         side.title.removeprefix("the "): {
@@ -123,7 +123,7 @@ def compared(source: Source) -> dict[str, Any]:
 
 
 def checked(text: str, name: str = "worksheet.toml") -> dict[str, Any]:
-    """The verdict on every claim, with its place in the text; and the text put right."""
+    """The verdict on every claim, with its place in the text; and the corrected text."""
     report = check_text(text, name)
     found: dict[str, Any] = check_document([report])["files"][0]
     for finding, entry in zip(report.findings, found["findings"], strict=True):
@@ -151,8 +151,8 @@ def heads(source: Source) -> dict[str, Any]:
     for block in range(config.blocks):
         for head in range(config.heads):
             tables = circuits(worksheet.model, block, head, None if circuit is None else circuit.directions)
-            told = circuit.layers[block][head].told if circuit is not None and head < len(circuit.layers[block]) else ""
-            found.append({"block": block, "head": head, "told": told, "tables": [_table(table) for table in tables]})
+            sentence = circuit.layers[block][head].sentence if circuit is not None and head < len(circuit.layers[block]) else ""
+            found.append({"block": block, "head": head, "sentence": sentence, "tables": [_table(table) for table in tables]})
     return {"heads": found}
 
 
@@ -194,13 +194,13 @@ def exported(source: Source, form: str) -> dict[str, Any]:
 
 
 def _unchanged(source: Source) -> dict[str, str]:
-    """Weights that the worksheet told in words, and that are still so."""
+    """Weights that the worksheet gives in words, and that are still so."""
     raw = parse(example_text(source.example) if source.example else source.worksheet, source.name)
     before = dict(worksheet_of(replace(source, edits=(), breaks=())).model.weights.named())
     after = dict(worksheet_of(source).model.weights.named())
     return {
         name: text
-        for name, text in told_in_words(raw).items()
+        for name, text in given_in_words(raw).items()
         if name in before and name in after and (before[name] is after[name] or np.array_equal(before[name], after[name]))
     }
 

@@ -62,7 +62,7 @@ class Worker:
         return Answer(status, body)
 
     def kill(self) -> None:
-        """End the process, whatever it is doing; whoever waits for it is told."""
+        """End the process, whatever it is doing; whoever waits for it gets a message."""
         self._doomed = True
         if self._process is not None:
             self._process.kill()

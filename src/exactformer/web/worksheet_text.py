@@ -19,7 +19,7 @@ _SAID = ("heads", "head_dim", "mlp", "positions", "unembedding", "epsilon", "act
 
 
 def written(worksheet: Worksheet, texts: Mapping[str, str] | None = None) -> str:
-    """As TOML; `texts` has weights that are told in words ("identity", "drawn 1 by 1/1000"), by name.
+    """As TOML; `texts` has weights that are given in words ("identity", "drawn 1 by 1/1000"), by name.
 
     >>> from exactformer.worksheets import load, loads
     >>> again = loads(written(load("capstone")))
@@ -46,10 +46,10 @@ def _is(one: Model, other: Model) -> bool:
     return one.config == other.config and mine.keys() == theirs.keys() and all(np.array_equal(mine[n], theirs[n]) for n in mine)
 
 
-def told_in_words(raw: Mapping[str, Any]) -> dict[str, str]:
+def given_in_words(raw: Mapping[str, Any]) -> dict[str, str]:
     """The weights of a parsed worksheet that are texts, by name.
 
-    >>> told_in_words({"weights": {"W_E": [[1]], "blocks": [{"attn": {"W_Q": "2 identity"}}]}})
+    >>> given_in_words({"weights": {"W_E": [[1]], "blocks": [{"attn": {"W_Q": "2 identity"}}]}})
     {'blocks.0.attn.W_Q': '2 identity'}
     """
 

@@ -13,7 +13,8 @@ from exactformer.model.sight import Mask
 from exactformer.model.weights import declared
 from exactformer.numbers import array
 from exactformer.proofs.rules import Lookup
-from exactformer.worksheets.reader import Table, WorksheetError, describe
+from exactformer.reading import described
+from exactformer.worksheets.reader import Table, WorksheetError
 
 _LONGEST = 512  # positions
 _MOST_ENTRIES = 8_000_000  # of all weights together
@@ -24,7 +25,7 @@ def read_circuit(worksheet: Table) -> Circuit:
     vocabulary, stream, codes = fields.take("vocabulary"), fields.table("stream"), fields.table("codes")
     if not isinstance(vocabulary, list) or not all(isinstance(token, str) and token for token in vocabulary):
         raise fields.error("vocabulary", "is not a list of texts")
-    length = fields.integer("length")
+    length = fields.whole("length")
     if not 1 <= length <= _LONGEST:
         raise fields.error("length", f"is {length}, not a number from 1 to {_LONGEST}")
     for name, held in stream.raw.items():
@@ -41,7 +42,7 @@ def read_circuit(worksheet: Table) -> Circuit:
             layers=layers,
             predict=predict.text("from"),
             confidence=predict.number("strength"),
-            mask=fields.choice("mask", get_args(Mask)),  # type: ignore[arg-type]
+            mask=fields.one_of("mask", get_args(Mask)),  # type: ignore[arg-type]
         )
         entries = sum(map(prod, (weight.shape for weight in declared(circuit.config).values())))
         if entries > _MOST_ENTRIES:
@@ -68,7 +69,7 @@ def read_rule(worksheet: Table, circuit: Circuit) -> Lookup:
     if similar is None:
         return Lookup(tuple((a, b) for a, b in pairs), circuit.mask)
     if similar not in circuit.codes or isinstance(circuit.codes[similar], str):
-        raise fields.error("similar", f"is {describe(similar)}, which is not a subspace with a vector for each token")
+        raise fields.error("similar", f"is {described(similar)}, which is not a subspace with a vector for each token")
     return Lookup(tuple((a, b) for a, b in pairs), circuit.mask, _similarities(circuit, similar))
 
 
@@ -98,7 +99,7 @@ def _head(fields: Table) -> Head:
         strength=fields.number("strength"),
         value=fields.text("value"),
         to=fields.text("to"),
-        offset=fields.integer("offset", 0),
+        offset=fields.whole("offset", 0),
     )
     fields.finish()
     return head
@@ -108,7 +109,7 @@ def _reads(fields: Table, name: str) -> tuple[str, ...]:
     value = fields.take(name)
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(item, str) for item in names):
-        raise fields.error(name, f"is {describe(value)}, not a subspace or a list of subspaces")
+        raise fields.error(name, f"is {described(value)}, not a subspace or a list of subspaces")
     return tuple(names)
 
 

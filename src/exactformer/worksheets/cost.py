@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from flint import arb
 
-from exactformer.model import Config, InputError, Model
+from exactformer.arithmetics import able, kind
+from exactformer.messages import listed
+from exactformer.model import Config, InputError, Model, Values
 from exactformer.numbers import Named
 from exactformer.trace import Step
 
@@ -39,21 +41,18 @@ def default_arithmetic(model: Model, length: int, limits: Limits) -> tuple[str, 
     ('arb', 'an exact pass over 6 tokens takes 6,480 multiplications, and exact is the default up to 1,000')
     """
     needed = multiplications(model.config, length)
-    possible = [name for name in limits if _possible(name, model)]
+    first, *others = limits
+    possible = [first, *(name for name in others if kind(name).takes(model.config) and _fits(name, model))]
     name = next((name for name in possible if needed <= (limits[name] or needed)), possible[-1])
-    if name == "exact":
+    if name == first:
         return name, ""
-    tokens = f"{length:,} token{'s' * (length != 1)}"
-    return name, f"an exact pass over {tokens} takes {needed:,} multiplications, and exact is the default up to {limits['exact']:,}"
+    taken = f"an {first} pass over {length:,} token{'s' * (length != 1)} takes {needed:,} multiplications"
+    return name, f"{taken}, and {first} is the default up to {limits[first]:,}"
 
 
-def _possible(arithmetic: str, model: Model) -> bool:
-    """Does the model go with this arithmetic? Certified arrays take any number of weights, but no LayerNorm without an ε."""
-    config = model.config
-    soft = not config.hard and not config.late_mask
-    if arithmetic == "certified":
-        return soft and (config.epsilon is None or config.epsilon.value > 0)
-    return arithmetic == "exact" or (not config.hard and _weights(model) <= MOST_WEIGHTS)
+def _fits(arithmetic: str, model: Model) -> bool:
+    """Whole layers are arrays, which take any number of weights; single operations are done on objects."""
+    return not kind(arithmetic).stepwise or _weights(model) <= MOST_WEIGHTS
 
 
 def _weights(model: Model) -> int:
@@ -93,25 +92,35 @@ def parts(values: Iterable[object]) -> int:
     return total
 
 
+def _rounds(kind: type[Values]) -> bool:
+    return kind.numbers == "floats"
+
+
+def _encloses(kind: type[Values]) -> bool:
+    return kind.numbers == "balls"
+
+
 def check_pass(model: Model, name: str, arithmetic: str, length: int) -> None:
     """Refuse a pass over `length` tokens that is too large for numbers that are objects."""
+    if _rounds(kind(arithmetic)):
+        return
     weights = _weights(model)
     if weights > MOST_WEIGHTS:
         raise InputError(
             f"{name}: has {weights:,} weights; {arithmetic} arithmetic takes up to {MOST_WEIGHTS:,} "
-            "(float64 and float32 take any number, and exactformer certify proves the next token)"
+            f"({listed(able(_rounds))} take any number, and exactformer certify proves the next token)"
         )
     needed = multiplications(model.config, length)
-    if arithmetic == "exact" and needed > MOST_MULTIPLICATIONS:
+    if kind(arithmetic).numbers == "exact" and needed > MOST_MULTIPLICATIONS:
         raise InputError(
             f"{name}: an exact pass over {length:,} tokens takes {needed:,} multiplications; up to {MOST_MULTIPLICATIONS:,} "
-            "are done: give fewer tokens, or --arithmetic arb or certified, which prove tokens with balls"
+            f"are done: give fewer tokens, or --arithmetic {listed(able(_encloses), 'or')}, which prove tokens with balls"
         )
 
 
 def check_patterns(config: Config, name: str, arithmetic: str, length: int) -> None:
     """Refuse an input so long that the attention patterns of its steps, which a trace keeps, take more memory than is free."""
-    entry = _FLOAT if arithmetic.startswith("float") else _OBJECT
+    entry = _FLOAT if _rounds(kind(arithmetic)) else _OBJECT
     needed = 4 * config.blocks * config.heads * length**2 * entry  # products, scores, the mask, the softmax
     if needed < _LITTLE:
         return

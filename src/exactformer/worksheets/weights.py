@@ -19,8 +19,9 @@ from exactformer.model import BlockWeights, Config, ConfigError, Model, Weights
 from exactformer.model.weights import declared
 from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
+from exactformer.reading import Decimal, described
 from exactformer.tokenizers import Tokenizer
-from exactformer.worksheets.reader import Decimal, Table, WorksheetError, describe
+from exactformer.worksheets.reader import Table, WorksheetError
 
 _MOST_ENTRIES = 1_000_000
 _DRAWN = re.compile(r"drawn ([0-9]{1,9}) by 1/([1-9][0-9]{0,5})")
@@ -33,7 +34,7 @@ def read_model(worksheet: Table, tokenizer: Tokenizer | None = None) -> Model:
     if tokenizer is not None:
         vocabulary = list(tokenizer.vocabulary)
     elif isinstance(vocabulary, str):
-        raise fields.error("vocabulary", f'is {describe(vocabulary)}: write a list of texts, or "gpt2"')
+        raise fields.error("vocabulary", f'is {described(vocabulary)}: write a list of texts, or "gpt2"')
     elif not isinstance(vocabulary, list) or not all(isinstance(token, str) for token in vocabulary):
         raise fields.error("vocabulary", "is not a list of texts")
     table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
@@ -73,7 +74,7 @@ def _kinds() -> dict[str, Any]:
 def _setting(fields: Table, name: str, kind: Any) -> Any:
     """A value of the type that the configuration wants: a whole number, a flag, one of some words, or an exact number."""
     if kind is int:
-        value = fields.integer(name)
+        value = fields.whole(name)
         if name == "head_dim" and value < 1:  # 0 stands for dim / heads in a configuration, and for nothing in a worksheet
             raise fields.error(name, f"is {value}, not a whole number of at least 1")
         return value
@@ -84,12 +85,12 @@ def _setting(fields: Table, name: str, kind: Any) -> Any:
     kinds = get_args(kind) if get_origin(kind) is UnionType or get_origin(kind) is Union else (kind,)
     words = tuple(word for each in kinds if get_origin(each) is Literal for word in get_args(each))
     if Exact not in kinds:
-        return fields.choice(name, words)
+        return fields.one_of(name, words)
     value = fields.take(name)
     if isinstance(value, str) and not isinstance(value, Decimal) and value in words:
         return value
     if words and isinstance(value, str) and not isinstance(value, Decimal) and value[:1] not in "+-.0123456789":
-        raise fields.error(name, f"is {describe(value)}, not one of {', '.join(words)}, or a number")
+        raise fields.error(name, f"is {described(value)}, not one of {', '.join(words)}, or a number")
     return fields.exact(value, name)
 
 
@@ -97,7 +98,7 @@ def _listed(fields: Table, name: str, kind: type) -> tuple[Any, ...]:
     """A list of whole numbers, or of exact ones."""
     given = fields.take(name)
     if not isinstance(given, list):
-        raise fields.error(name, f"is {describe(given)}, not a list of numbers")
+        raise fields.wrong(name, given, "a list of numbers")
     if kind is int and not all(type(item) is int for item in given):
         raise fields.error(name, "is not a list of whole numbers")
     return tuple(item if kind is int else fields.exact(item, f"{name}[{n}]") for n, item in enumerate(given))
@@ -154,7 +155,7 @@ def _array(fields: Table, name: str, shape: tuple[int, ...]) -> Array:
     if isinstance(value, str):
         return _shorthand(fields, name, value, shape)
     if not isinstance(value, list):
-        raise fields.error(name, f'is {describe(value)}, not a list of numbers or "identity"')
+        raise fields.error(name, f'is {described(value)}, not a list of numbers or "identity"')
     if len(shape) > 1 and shape[0] == 1 and _depth(value) == len(shape) - 1:
         value = [value]
     entries = list(_entries(fields, name, value, shape, ()))  # checked against the shape before memory is taken for it
@@ -170,7 +171,7 @@ def _entries(fields: Table, name: str, value: Any, shape: tuple[int, ...], place
         return
     wanted = shape[len(place)]
     if not isinstance(value, list) or len(value) != wanted:
-        raise fields.error(where, f"is {describe(value)}, where a list of {wanted} belongs ({name} is {_times(shape)})")
+        raise fields.error(where, f"is {described(value)}, where a list of {wanted} belongs ({name} is {_times(shape)})")
     for i, item in enumerate(value):
         yield from _entries(fields, name, item, shape, (*place, i))
 
@@ -179,11 +180,11 @@ def _shorthand(fields: Table, name: str, text: str, shape: tuple[int, ...]) -> A
     if text.strip() == "zeros":
         return zeros(*shape)
     if drawn := _DRAWN.fullmatch(text.strip()):
-        return _drawn(f"{drawn[1]} {fields.path}{name}", int(drawn[2]), shape)
+        return _drawn(f"{drawn[1]} {fields.place}{name}", int(drawn[2]), shape)
     match = _IDENTITY.fullmatch(text.strip())
     if match is None or len(shape) < 2:
         wanted = '"zeros"' if len(shape) < 2 else '"identity", a multiple such as "1/2 identity", or "zeros"'
-        raise fields.error(name, f"is {describe(text)}: write a list of numbers, {wanted}")
+        raise fields.error(name, f"is {described(text)}: write a list of numbers, {wanted}")
     if shape[-1] != shape[-2] or any(n != 1 for n in shape[:-2]):
         raise fields.error(name, f"is the identity, but its shape {_times(shape)} is not square")
     factor = fields.exact({"": "1", "-": "-1"}.get(match[1], match[1]), name)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -13,23 +11,20 @@ from typing import Any
 
 from exactformer.checkpoints import ENDINGS, Reading, open_checkpoint
 from exactformer.circuits import Circuit
-from exactformer.circuits.story import told
-from exactformer.messages import short
+from exactformer.circuits.story import narrated
 from exactformer.model import InputError, Model
 from exactformer.model.sight import Mask
 from exactformer.proofs.rules import Lookup
+from exactformer.reading import decoded, read_regular, toml_table
 from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2, load_tokenizer
 from exactformer.tokenizers.settings import check_settings, read_settings
 from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
 from exactformer.worksheets.cost import check_pass, check_patterns
-from exactformer.worksheets.limits import toml_problem
-from exactformer.worksheets.reader import Decimal, Table, WorksheetError
+from exactformer.worksheets.reader import Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_BARE_FRACTION = re.compile(r"[\[,=]\s*(-?[0-9]{1,20}/[0-9]{1,20})\s*[\],\n]")
 GPT2_TOKENS = 50_257
 LARGEST = 8 * 2**20  # bytes of a worksheet: far more than can be computed exactly
 
@@ -75,7 +70,7 @@ class Worksheet:
             trace = replace(trace, pieces=tuple(self.tokenizer.piece(i) for i in ids) if max(ids) < known else ())
         if self.notes:
             trace = replace(trace, steps=tuple(_noted(step, self.notes) for step in trace.steps))
-        return trace if self.circuit is None else told(trace, self.circuit)
+        return trace if self.circuit is None else narrated(trace, self.circuit)
 
     def _names(self, tokens: str | Sequence[str] | Sequence[int] | None, prompt: str | None) -> tuple[str, ...]:
         if prompt is not None:
@@ -101,8 +96,7 @@ class Worksheet:
 
     def fits(self, arithmetic: str, length: int) -> None:
         """Refuse weights that are no numbers, and a pass over `length` tokens that would not end."""
-        if not arithmetic.startswith("float"):
-            check_pass(self.model, self.title, arithmetic, length)
+        check_pass(self.model, self.title, arithmetic, length)
         check_patterns(self.model.config, self.title, arithmetic, length)
         self.checked()
 
@@ -158,8 +152,8 @@ def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Workshee
     if path.is_dir() or path.suffix in ENDINGS:
         return _checkpoint(name, reading)
     if path.suffix == ".json" and path.is_file():
-        raise WorksheetError(f"{name}: is JSON, not a worksheet; of a model give the folder: {path.parent}")
-    return loads(_read(path), name)
+        raise WorksheetError(f"{name}: is JSON, not a worksheet; for a model, give its folder: {path.parent}")
+    return loads(read_text(path, "example", examples()).removeprefix("\ufeff"), name)
 
 
 def _checkpoint(name: str, reading: Reading) -> Worksheet:
@@ -185,7 +179,7 @@ def example_text(name: str) -> str:
 
 
 def examples() -> dict[str, str]:
-    """The built-in examples: names and where they are told about."""
+    """The built-in examples: names and files."""
     folder = files("exactformer.worksheets") / "examples"
     return {entry.name[:-5]: entry.name for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".toml")}
 
@@ -196,34 +190,7 @@ def loads(text: str, name: str = "worksheet") -> Worksheet:
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """TOML whose decimals are kept as they are written, and whose texts command no terminal."""
-    if problem := toml_problem(text):
-        raise WorksheetError(f"{name}: {problem}")
-    try:
-        document = tomllib.loads(text, parse_float=Decimal)
-        control = next(_controls(document), None)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {short(str(error), 200)}"
-        fraction = _BARE_FRACTION.search(text)
-        hint = f' (a fraction is written as a text: "{fraction[1]}")' if fraction and not isinstance(error, RecursionError) else ""
-        raise WorksheetError(f"{name}: {problem}{hint}") from None
-    except ValueError:  # Python reads integers of up to 4,300 digits
-        raise WorksheetError(f'{name}: an integer has more than 4,300 digits; write it as a text, "123…"') from None
-    if control is not None:
-        raise WorksheetError(f"{name}: {control}")
-    return document
-
-
-def _controls(value: Any, path: str = "") -> Iterator[str]:
-    """What is said of control characters in names and texts; a text may have lines and tabs."""
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, entry in entries:
-        here = f"{path}.{short(str(key), 40)}".lstrip(".")
-        if isinstance(key, str) and _CONTROL.search(key):
-            yield f"the field '{short(here)}' has a control character in its name"
-        yield from _controls(entry, here)
-    if type(value) is str and (found := _CONTROL.search(value)):
-        yield f"{short(path)} has the control character {found[0]!r}"
+    return toml_table(text, name, WorksheetError)
 
 
 def read(raw: dict[str, Any], name: str) -> Worksheet:
@@ -261,24 +228,7 @@ def _tokens(given: Table, tokenizer: Tokenizer | None) -> tuple[str, ...]:
     raise given.error("tokens", 'is neither a text such as "a b" nor a list of texts')
 
 
-def _read(path: Path) -> str:
-    try:
-        if not path.is_file():
-            absent = f"there is no such file, nor a built-in example of that name ({', '.join(examples())})"
-            raise WorksheetError(f"{path}: {'is a folder or a device, not a file' if path.exists() else absent}")
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise WorksheetError(f"{path}: cannot be read: {error.strerror}") from None
-    if size > LARGEST or len(content) > LARGEST:
-        raise WorksheetError(f"{path}: has {max(size, len(content)):,} bytes; a worksheet may have {LARGEST:,}")
-    return decoded(content, str(path))
-
-
-def decoded(content: bytes, name: str) -> str:
-    """The text of a file, or of what stands in for one."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise WorksheetError(f"{name}: is not UTF-8 text (byte {error.start})") from None
+def read_text(path: Path, kind: str, built_in: Iterable[str]) -> str:
+    """The text of a file to the last character; `built_in` are names that could have been meant."""
+    absent = f"there is no such file, nor a built-in {kind} of that name ({', '.join(built_in)})"
+    return decoded(read_regular(path, LARGEST, "a worksheet", WorksheetError, absent=absent), path, WorksheetError)

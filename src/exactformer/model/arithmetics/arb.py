@@ -35,6 +35,7 @@ class ArbArithmetic(Adjoints):
     """Balls of `bits` bits. The precision is the whole process's, so each operation takes the lock, sets it and puts it back."""
 
     name = "arb"
+    numbers = "balls"
     proves = True
     without = {"hard": "arb arithmetic has no hard attention: it goes with exact, float64 and float32"}  # noqa: RUF012
 

@@ -53,6 +53,7 @@ _PASSING, _HANDING_BACK = Budget(work=100_000, nodes=600), Budget(work=10_000, n
 
 class ExactArithmetic(Adjoints):
     name = "exact"
+    numbers = "exact"
     proves = True
 
     def __init__(self, passing: Budget = _PASSING) -> None:

@@ -29,6 +29,8 @@ def _quiet(kind: type[FloatArithmetic]) -> type[FloatArithmetic]:
 
 @_quiet
 class FloatArithmetic(Adjoints):
+    numbers = "floats"
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.dtype = np.dtype(name)

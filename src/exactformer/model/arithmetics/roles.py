@@ -45,7 +45,9 @@ class Values(ABC):
     """What every arithmetic is. Shapes: x [T, dim]; q, k, v, z [heads, T, head_dim]; scores, pattern [heads, T, T]."""
 
     name: str
+    numbers: ClassVar[Literal["exact", "balls", "floats"]]  # exact or named; enclosed; rounded
     proves: ClassVar[bool] = False  # are its decisions proofs?
+    stepwise: ClassVar[bool] = False  # is a pass made of single operations?
     differentiates: ClassVar[bool] = False  # has it a backward pass?
     without: ClassVar[Mapping[str, str]] = {}  # fields of a configuration that it cannot do, and why
 
@@ -62,6 +64,11 @@ class Values(ABC):
             return value
 
         return heard
+
+    @classmethod
+    def takes(cls, config: Config) -> bool:
+        """Can passes of such a model be computed?"""
+        return not any(getattr(config, field) for field in cls.without)
 
     def check(self, config: Config) -> None:
         """Refuse a model that this arithmetic cannot compute."""
@@ -124,6 +131,8 @@ class FusedLayers(Values):
 
 class Primitives(Values):
     """The operations of a pass, one by one."""
+
+    stepwise = True
 
     @abstractmethod
     def project(self, x: Any, weight: Any, bias: Any | None) -> Any:

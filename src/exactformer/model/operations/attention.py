@@ -72,7 +72,7 @@ class Hide(_OfRows):
     """−∞ where a position may not look; what is hidden has weight 0, so its gradient is 0 already."""
 
     sight: Sight
-    name, title = "mask", "hide what may not be seen"
+    name, title = "mask", "mask future positions"
     formula = Written("{0}, -inf where {hidden}", r"{0},\ -\infty\text{{ where }}{hidden_latex}")
     entry, multilinear = "{0} | row {row}, column {column}", True
 
@@ -92,7 +92,7 @@ class Erase(Operation):
     """0 where a position may not look: the mistake of masking after the softmax"""
 
     sight: Sight
-    name, title = "erase", "erase what may not be seen"
+    name, title = "erase", "erase the weights of future positions"
     formula = Written("{0}, 0 where {hidden}", r"{0},\ 0\text{{ where }}{hidden_latex}")
     entry, weights = "{0}", True
 
@@ -159,7 +159,7 @@ class _Hardmax(_IgnoresShifts):
 class _Mix(Operation):
     """pattern v for every head"""
 
-    name, title, formula = "mix", "averages of the values, weighted", PRODUCT
+    name, title, formula = "mix", "weighted average of the values", PRODUCT
     letters, sign, entry, equation, multilinear = ("hij", "hik", "hkj"), "·", DOT, True, True
 
     def apply(self, ops: Primitives, pattern: Any, v: Any) -> Any:

@@ -25,7 +25,7 @@ def _scattered(tape: Tape, step: Step, gradient: Any, rows: list[int]) -> Iterat
 
 
 class _Lookup(Operation):
-    name, title, formula = "lookup", "look up", Written("{1}[{0}]", "{1}[{0}]")
+    name, title, formula = "lookup", "look up each token's vector", Written("{1}[{0}]", "{1}[{0}]")
     letters, entry, equation = ("ij", "i", "tj"), "{1}", True
 
     def apply(self, ops: Values, ids: list[int], table: Any) -> Any:

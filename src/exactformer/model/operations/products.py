@@ -85,7 +85,7 @@ class _Unembed(_Product):
 class _Project(_Product):
     """y_h = x W_h + b_h for every head h"""
 
-    name, title = "project", "multiply by each head's matrix"
+    name, title = "project", "queries, keys or values: x·W for each head"
     letters = ("hij", "ik", "hkj", "hj")
 
     def apply(self, ops: Primitives, x: Any, w: Any, b: Any = None) -> Any:
@@ -102,7 +102,7 @@ class _Project(_Product):
 class _Merge(_Product):
     """y = Σ_h z_h W_h + b"""
 
-    name, title = "merge", "heads side by side, multiplied by a matrix"
+    name, title = "merge", "join the heads, multiply by W_O"
     letters = ("ij", "hik", "hkj", "j")
 
     def apply(self, ops: Primitives, z: Any, w: Any, b: Any = None) -> Any:

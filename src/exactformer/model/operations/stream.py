@@ -29,7 +29,7 @@ class _PassesOn(Operation):
 
 
 class _Same(_PassesOn):
-    name, title, formula = "same", "carry on", Written("{0}", "{0}")
+    name, title, formula = "same", "unchanged", Written("{0}", "{0}")
     entry, equation = "{0}", True
 
     def apply(self, ops: Values, x: Any) -> Any:

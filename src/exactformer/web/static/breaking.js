@@ -19,7 +19,7 @@ export async function breaking(book, route) {
   const choice = h(
     "fieldset",
     { class: "mistakes" },
-    h("legend", {}, "Mistakes to make"),
+    h("legend", {}, "Choose a mistake"),
     book.breaks.map(({ name, what }) =>
       h(
         "label",
@@ -149,7 +149,7 @@ async function pair(right, wrong, name, route) {
         new Matrix(book, step, {
           role: "writes",
           head,
-          label: `${name}, ${n ? "broken" : "as it is"}`,
+          label: `${name}, ${n ? "broken" : "correct"}`,
           heat: name.endsWith("pattern"),
           caption: h("span", { class: "caption-name" }, short(name)),
           open: (index) =>
@@ -177,7 +177,7 @@ async function pair(right, wrong, name, route) {
     h(
       "div",
       { class: "two" },
-      h("section", {}, h("h3", {}, "As it is"), matrices[0]),
+      h("section", {}, h("h3", {}, "Correct"), matrices[0]),
       h("section", {}, h("h3", {}, "Broken"), matrices[1]),
     ),
   );

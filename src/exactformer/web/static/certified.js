@@ -35,7 +35,7 @@ export class Certified {
     this.numbers = {
       tokens: number("tokens", "tokens"),
       top: number("top", "logits shown"),
-      cap: number("cap", "limbs at most", "21 bits each, the first for the whole part"),
+      cap: number("cap", "precision limit", "in limbs of 21 bits, the first for the whole part"),
       digits: number("digits", "decimals", "0 for as many as the token needs"),
     };
     this.label = h("label", { for: "certified-prompt" });
@@ -55,7 +55,7 @@ export class Certified {
       h(
         "p",
         { class: "lead" },
-        "Each token is the argmax of the exact network: its weights are the rational numbers that the floats of the file are, " +
+        "Each token is the argmax of the exact network: we take the file's floats as exact fractions, " +
           "and softmax, LayerNorm and activations are those of the real numbers.",
       ),
       this.facts,
@@ -254,15 +254,15 @@ export class Certified {
   }
 }
 
-function number(name, label, told) {
+function number(name, label, help) {
   const [min, max] = LIMITS[name];
   const id = `certified-${name}`;
-  const described = told && `${id}-help`;
+  const described = help && `${id}-help`;
   const input = h("input", { type: "number", min, max, step: 1, id, required: true, "aria-describedby": described });
   return {
     input,
     field: h("label", { class: "field" }, h("span", {}, label), input),
-    help: told ? h("span", { id: described }, `${label}: ${told}`) : null,
+    help: help ? h("span", { id: described }, `${label}: ${help}`) : null,
     range: `${label}: ${min} to ${max}`,
     within: (given) => Number.isInteger(given) && given >= min && given <= max,
   };

@@ -41,7 +41,7 @@ export function checkView(store) {
       "p",
       { class: "lead" },
       "Every number that a lesson prints is computed without rounding and judged: right, cut off, last digit off, or wrong; " +
-        "and a wrong one is either a slip of its own or follows from a slip before it.",
+        "and a wrong one is either a new error or follows from an error before it.",
     ),
     h(
       "form",
@@ -84,7 +84,7 @@ function report(found, text, name) {
           `, line ${found.first_wrong.line}.`,
         )
       : null,
-    found.fixed ? button("Download it put right", () => save(name, "text/plain", found.fixed)) : null,
+    found.fixed ? button("Download corrected version", () => save(name, "text/plain", found.fixed)) : null,
     scrolling(h("pre", { class: "marked" }, marked(text, found.findings)), "The text with its verdicts"),
     problems.length
       ? h(
@@ -104,8 +104,8 @@ function report(found, text, name) {
               ` (${finding.more})`,
               finding.verdict === "wrong" || finding.verdict === "last digit off"
                 ? finding.carried_on
-                  ? ", follows from a slip before it"
-                  : ", a slip of its own"
+                  ? ", follows from an error before it"
+                  : ", a new error"
                 : "",
             ),
           ),
@@ -122,12 +122,12 @@ function marked(text, findings) {
   for (const finding of [...findings].sort((a, b) => a.span[0] - b.span[0])) {
     const [start, end] = finding.span;
     if (start < at) continue;
-    const told = finding.verdict === "right" ? "right" : `${finding.verdict}: ${finding.true}`;
+    const verdict = finding.verdict === "right" ? "right" : `${finding.verdict}: ${finding.true}`;
     pieces.push(
       letters.slice(at, start).join(""),
       h(
         "mark",
-        { class: finding.verdict.replaceAll(" ", "-"), title: told },
+        { class: finding.verdict.replaceAll(" ", "-"), title: verdict },
         letters.slice(start, end).join(""),
         finding.verdict === "right" ? null : h("span", { class: "truth" }, ` ${finding.true}`),
       ),

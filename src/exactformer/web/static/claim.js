@@ -40,13 +40,13 @@ function lead({ margin, ties, runner_up: runnerUp, why }) {
   if (why) return why.replace(/^undecided: /, "");
   if (ties.length) return ["the same logit as ", ties.map((token) => tokenBox(token))];
   if (!margin) return "the only token";
-  return ["leads ", tokenBox(runnerUp), " by ", h("span", { class: "n" }, margin.digits)];
+  return ["ahead of ", tokenBox(runnerUp), " by ", h("span", { class: "n" }, margin.digits)];
 }
 
 /** What is said to those who listen. */
 export function spoken(claim, question) {
-  const over = claim.margin && !claim.ties.length ? `, leads ${claim.runner_up.text} by ${claim.margin.digits}` : "";
-  return `Token ${claim.number}: ${claim.told}${over}${claim.short ? `; ${unknown(question)}` : ""}`;
+  const over = claim.margin && !claim.ties.length ? `, ahead of ${claim.runner_up.text} by ${claim.margin.digits}` : "";
+  return `Token ${claim.number}: ${claim.verdict}${over}${claim.short ? `; ${unknown(question)}` : ""}`;
 }
 
 function unknown({ digits, cap }) {
@@ -105,9 +105,9 @@ function figure(claim) {
   return h(
     "figure",
     {},
-    h("h2", {}, "Radius by layer"),
+    h("h2", {}, "Error bound by layer"),
     radiusPlot(claim.layers),
     h("figcaption", {}, `The largest proved radius of a token; dashed, the unit of its bits. ${beyond(claim.layers)}${passes}.`),
-    h("details", { class: "by-layer" }, h("summary", {}, "Limbs, bits and radius as a table"), layerTable(claim)),
+    h("details", { class: "by-layer" }, h("summary", {}, "Limbs, bits and error bounds as a table"), layerTable(claim)),
   );
 }

@@ -20,7 +20,7 @@ export async function homeView(store) {
       h(
         "p",
         { class: "lead" },
-        "Every number is exact, or named by a closed form with proved digits. Walk through a pass one step at a time, " +
+        "Every number is exact: a fraction, or a formula like e/(1+e). Walk through a pass one step at a time, " +
           "open any number, and follow it back to the weights.",
       ),
     ),

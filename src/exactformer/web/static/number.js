@@ -26,7 +26,7 @@ export async function numberPanel(book, { name, index }, options) {
     h(
       "div",
       { class: "bar" },
-      options.back ? button("← back", options.back, { class: "quiet" }) : h("span", { class: "eyebrow" }, "one number"),
+      options.back ? button("← back", options.back, { class: "quiet" }) : h("span", { class: "eyebrow" }, "selected number"),
       button("✕", options.close, { class: "quiet", "aria-label": "Close the number" }),
     ),
     heading,
@@ -39,7 +39,7 @@ export async function numberPanel(book, { name, index }, options) {
       "p",
       { class: `badge n ${kind(value)}` },
       h("span", { "aria-hidden": "true" }, KINDS[kind(value)].mark),
-      ` ${KINDS[kind(value)].told}`,
+      ` ${KINDS[kind(value)].meaning}`,
     ),
     forms(found),
     value.why ? h("p", { class: "why" }, value.why) : null,
@@ -216,7 +216,7 @@ function feedsWhat(book, name, index, options) {
   return h(
     "section",
     { class: "links" },
-    h("h3", {}, "Feeds"),
+    h("h3", {}, "Used by"),
     h(
       "ul",
       { class: "feeds" },

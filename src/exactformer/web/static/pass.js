@@ -11,8 +11,6 @@ import { address, go, readNumber } from "./route.js";
 import { circuits, theorem } from "./theory.js";
 import { Walk } from "./walk.js";
 
-const ARITHMETICS = ["exact", "arb", "float64", "float32"];
-
 export class Pass {
   constructor(store) {
     this.store = store;
@@ -95,6 +93,7 @@ export class Pass {
 
   async drawFrame(book, route, frame) {
     const body = await this.body(book, route);
+    if (this.store.live) this.arithmetics ??= (await this.store.get("about")).arithmetics;
     if (this.frame !== frame) return;
     if (this.store.live) remember({ ...(kept(route.source) ?? {}), source: route.source, title: book.title || route.source });
     document.title = `${book.title || "A pass"} · exactformer`;
@@ -171,7 +170,7 @@ export class Pass {
       "Broken on purpose: ",
       route.break.map((name) => h("code", {}, name)),
       " ",
-      h("a", { href: address({ ...route, break: [], number: undefined }) }, "as it is"),
+      h("a", { href: address({ ...route, break: [], number: undefined }) }, "correct"),
     );
   }
 
@@ -226,7 +225,7 @@ export class Pass {
           onchange: (event) =>
             go({ ...this.route, arithmetic: event.target.value === "exact" ? undefined : event.target.value }),
         },
-        ARITHMETICS.map((name) => h("option", { value: name, selected: name === chosen }, name)),
+        this.arithmetics.map((name) => h("option", { value: name, selected: name === chosen }, name)),
       ),
     );
   }
@@ -240,7 +239,7 @@ export class Pass {
     return h(
       "p",
       { class: "loss" },
-      h("label", {}, "tokens wanted ", field),
+      h("label", {}, "target tokens ", field),
       " loss ",
       math(text),
       low && !text.startsWith("≈") ? ` ≈ ${low.slice(0, 10)}…` : "",

@@ -21,9 +21,9 @@ export function radiusPlot(layers) {
   const id = `radius-${++plots}`;
   return svg(
     "svg",
-    { class: "radius", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-labelledby": `${id} ${id}-told` },
-    svg("title", { id }, "Radius by layer"),
-    svg("desc", { id: `${id}-told` }, told(layers)),
+    { class: "radius", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-labelledby": `${id} ${id}-described` },
+    svg("title", { id }, "Error bound by layer"),
+    svg("desc", { id: `${id}-described` }, described(layers)),
     ticks(low, high).map((power) => [
       svg("line", { class: "rule", x1: LEFT, x2: width - RIGHT, y1: y(power), y2: y(power) }),
       svg("text", { class: "power", x: LEFT - 8, y: y(power) + 4 }, powerOfTwo(power)),
@@ -49,7 +49,7 @@ export function layerTable({ layers, schedule }) {
   return h(
     "table",
     { class: "figures" },
-    h("caption", { class: "visually-hidden" }, "Bits and radius by layer"),
+    h("caption", { class: "visually-hidden" }, "Bits and error bound by layer"),
     h(
       "thead",
       {},
@@ -88,7 +88,7 @@ function layerName(name) {
   return name === "logits" ? name : name.endsWith("resid_pre") ? "embedding" : `block ${name.split(".")[1]}`;
 }
 
-function told(layers) {
+function described(layers) {
   const [first, last] = [layers[0], layers.at(-1)];
   return (
     `From ${first.radius} after the ${layerName(first.name)} to ${last.radius} after ${layerName(last.name)}; ` +

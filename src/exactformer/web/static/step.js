@@ -136,11 +136,10 @@ function ending(book, step) {
       h(
         "li",
         {},
-        h("span", { class: "at" }, `after ${n} “${book.tokens[n]}”`),
-        " ",
+        h("span", { class: "at" }, `After “${book.tokens[n]}” (position ${n}):`),
+        out.token === null ? " " : " next token ",
         h("strong", {}, out.token ?? "no token"),
-        " ",
-        h("span", { class: "told" }, out.told),
+        h("span", { class: "verdict" }, `${out.token === null ? ": " : ", "}${out.verdict}`),
       ),
     ),
   );

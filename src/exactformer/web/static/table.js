@@ -138,7 +138,7 @@ export class Matrix {
   }
 
   failed(error) {
-    if (error.name !== "AbortError" && !this.told) this.element.append((this.told = h("p", { class: "note" }, error.message)));
+    if (error.name !== "AbortError" && !this.trouble) this.element.append((this.trouble = h("p", { class: "note" }, error.message)));
   }
 
   drawHead(left, right) {
@@ -237,7 +237,7 @@ export class Matrix {
   }
 
   pager() {
-    const told = h("span", {}, "");
+    const range = h("span", {}, "");
     const show = (left, row, column) => {
       this.left = Math.max(0, Math.min(left, this.columns - 1));
       this.focus = [row, column ?? this.left];
@@ -246,14 +246,14 @@ export class Matrix {
     };
     const tell = () => {
       const [first, last, all] = [this.left, Math.min(this.left + DRAWN, this.columns) - 1, this.columns].map(grouped);
-      told.textContent = `columns ${first}–${last} of ${all}`;
+      range.textContent = `columns ${first}–${last} of ${all}`;
     };
     tell();
     return h(
       "div",
       { class: "pager" },
       button("← columns", () => show(this.left - DRAWN, this.focus[0])),
-      told,
+      range,
       button("columns →", () => show(this.left + DRAWN, this.focus[0])),
       this.jumps(show),
     );

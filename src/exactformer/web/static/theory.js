@@ -9,12 +9,12 @@ export async function circuits(book) {
   return h(
     "div",
     { class: "theory" },
-    heads.map(({ block, head, told, tables }) =>
+    heads.map(({ block, head, sentence, tables }) =>
       h(
         "section",
         {},
         h("h2", {}, `Block ${block}, head ${head}`),
-        told ? h("p", { class: "told" }, `It ${told}.`) : null,
+        sentence ? h("p", { class: "sentence" }, `It ${sentence}.`) : null,
         h(
           "div",
           { class: "equation" },

@@ -6,14 +6,14 @@ const LONGEST = 14; // characters of a closed form that stands in a cell
 const DECIMALS = 5;
 
 export const KINDS = {
-  exact: { mark: "", told: "exact: a rational number" },
-  named: { mark: "~", told: "named: a closed form with proved digits" },
-  recovered: { mark: "*", told: "recovered: exact again, proved from named numbers" },
-  masked: { mark: "−∞", told: "masked: may not be looked at" },
-  undefined: { mark: "⊘", told: "undefined: there is no such number" },
-  ball: { mark: "±", told: "a ball: proved digits" },
-  float: { mark: "", told: "a float" },
-  token: { mark: "", told: "a token" },
+  exact: { mark: "", meaning: "exact: a fraction" },
+  named: { mark: "~", meaning: "formula (not a fraction)" },
+  recovered: { mark: "*", meaning: "simplifies back to a fraction" },
+  masked: { mark: "−∞", meaning: "hidden by the mask" },
+  undefined: { mark: "⊘", meaning: "undefined (division by zero)" },
+  ball: { mark: "±", meaning: "decimal with guaranteed digits" },
+  float: { mark: "", meaning: "a float" },
+  token: { mark: "", meaning: "a token" },
 };
 
 export function kind(value) {
@@ -109,6 +109,6 @@ export function legend() {
   return h(
     "dl",
     { class: "legend" },
-    shown.map((name) => [h("dt", { class: `n ${name}` }, sample[name]), h("dd", {}, KINDS[name].told)]),
+    shown.map((name) => [h("dt", { class: `n ${name}` }, sample[name]), h("dd", {}, KINDS[name].meaning)]),
   );
 }

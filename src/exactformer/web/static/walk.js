@@ -51,7 +51,7 @@ export class Walk {
     this.previous = button("←", () => this.by(-1), { "aria-label": "Previous step", title: "Previous step (←)" });
     this.next = button("→", () => this.by(1), { "aria-label": "Next step", title: "Next step (→)", class: "primary" });
     this.player = button("▶", () => this.play(), { "aria-label": "Play", title: "Play (p)" });
-    this.told = h("span", { class: "progress" });
+    this.place = h("span", { class: "progress" });
     this.bar = h(
       "div",
       { class: "controls", role: "group", "aria-label": "Steps" },
@@ -59,7 +59,7 @@ export class Walk {
       this.player,
       this.next,
       this.scrubber,
-      this.told,
+      this.place,
     );
   }
 
@@ -75,7 +75,7 @@ export class Walk {
     this.at = at;
     this.scrubber.value = at;
     this.scrubber.setAttribute("aria-valuetext", `${at + 1} of ${this.steps.length}: ${step.title}`);
-    this.told.textContent = `${at + 1} / ${this.steps.length}`;
+    this.place.textContent = `${at + 1} / ${this.steps.length}`;
     this.previous.disabled = at === 0;
     this.next.disabled = at === this.steps.length - 1;
     const key = `${step.name} ${head}`;
@@ -146,7 +146,7 @@ export class Walk {
         h(
           "div",
           { class: "hint" },
-          h("p", {}, "Every number opens: its closed form, its proved digits, how it was computed, and where it came from."),
+          h("p", {}, "Click any number to see its formula, its proved digits, how it was computed and where it came from."),
           legend(),
         ),
       );
