@@ -22,7 +22,8 @@ from exactformer.certificates.proving import Certified, prove_tokens
 from exactformer.certified.tables import tables_digest
 from exactformer.files import write_whole
 from exactformer.messages import Refused
-from exactformer.model import Model
+from exactformer.model import Config, Model
+from exactformer.numbers import Exact, Number
 
 if TYPE_CHECKING:
     from exactformer.certificates.verifying import Verification
@@ -107,6 +108,7 @@ class Certificate:
     versions: dict[str, str]
     tables: str  # the hash
     version: int = VERSION
+    reading: str = ""  # which network is meant, in words; "" where there is but one
 
     @property
     def continuation(self) -> tuple[int, ...]:
@@ -173,12 +175,40 @@ def certify(
     for certified in prove_tokens(model, ids, tokens, prepared=prepared, top=top, cap=cap):
         claims.append(Claim.of(certified))
         heard(claims[-1])
-    return certificate_of(model_hash(model), ids, cap, claims)
+    return certificate_of(model, ids, cap, claims)
 
 
-def certificate_of(digest: str, ids: Sequence[int], cap: int, claims: Sequence[Claim]) -> Certificate:
+def certificate_of(model: Model, ids: Sequence[int], cap: int, claims: Sequence[Claim]) -> Certificate:
     """The certificate of claims that were proved in this process."""
-    return Certificate(digest, tuple(ids), cap, tuple(claims), versions(), tables_digest())
+    return Certificate(
+        model_hash(model), tuple(ids), cap, tuple(claims), versions(), tables_digest(), reading=reading_of(model.config)
+    )
+
+
+def reading_of(config: Config) -> str:
+    """Which network is meant, where a library rounds inside its definition: a consequence of what is hashed, in words.
+
+    >>> from exactformer.worksheets import load
+    >>> reading_of(load("llama").model.config)
+    'rotary angles: position times 10000^(-2i/2), over the reals'
+    """
+    said = []
+    if config.positions == "rotary":
+        said.append(f"rotary angles: {_angles(config.rotary_frequencies, config.rotary_base, config.rotary_width)}")
+        if config.window_rotary is not config.rotary:
+            base = config.window_rotary_base or config.rotary_base
+            said.append(f"with a window: {_angles(config.window_rotary_frequencies, base, config.rotary_width)}")
+    if config.embedding_scale != "none":
+        scale = f"√{config.dim}" if config.embedding_scale == "sqrt" else str(config.embedding_scale)
+        said.append(f"embeddings times {scale}")
+    return "; ".join(said)
+
+
+def _angles(frequencies: tuple[Number, ...], base: Exact, width: int) -> str:
+    if not frequencies:
+        return f"position times {base}^(-2i/{width}), over the reals"
+    kind = "the rationals that floats are" if all(isinstance(x, Exact) for x in frequencies) else "closed forms, over the reals"
+    return f"position times frequencies that are {kind}"
 
 
 def versions() -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def document(certificate: Certificate) -> dict[str, Any]:
     said: dict[str, Any] = {
         "format": f"exactformer certificate {certificate.version}",
         "claim": CLAIM,
-        "model": {"sha256": certificate.model},
+        "model": {"sha256": certificate.model} | ({"reading": certificate.reading} if certificate.reading else {}),
         "ids": list(certificate.ids),
         "cap": certificate.cap,
         "tokens": [asdict(claim) for claim in certificate.tokens],
@@ -134,13 +135,14 @@ class _Table(Table):
             raise self.error("claim", "is not the sentence that certificates of this format claim")
         self.hash()
         return Certificate(
-            model=self.table("model").hash(alone=True),
+            model=self.table("model").hash(("sha256", "reading") if "reading" in self.table("model").raw else ("sha256",)),
             ids=self.counts("ids"),
             cap=self.count("cap"),
             tokens=tuple(table.claim() for table in self.tables("tokens")),
             versions=self.versions(),
-            tables=self.table("tables").hash(alone=True),
+            tables=self.table("tables").hash(("sha256",)),
             version=FORMATS[form],
+            reading=self.table("model").text("reading") if "reading" in self.table("model").raw else "",
         )
 
     def claim(self) -> Claim:
@@ -176,9 +178,9 @@ class _Table(Table):
             self._printable("versions", name)
         return {name: table.text(name) for name in table.raw}
 
-    def hash(self, alone: bool = False) -> str:
-        """The field sha256, which may be all there is."""
-        self.only(("sha256",) if alone else self.raw)
+    def hash(self, fields: Collection[str] = ()) -> str:
+        """The field sha256, of a table that has these and no others."""
+        self.only(fields or self.raw)
         value = self.take("sha256")
         if not isinstance(value, str) or not _HASH.fullmatch(value):
             raise self.error("sha256", "is not a SHA-256 in hexadecimal")

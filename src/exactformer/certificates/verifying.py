@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from exactformer.certificates.certificate import Certificate, Claim, versions
+from exactformer.certificates.certificate import Certificate, Claim, reading_of, versions
 from exactformer.certificates.ends import proved_digits
 from exactformer.certificates.file import malformed
 from exactformer.certificates.first_hash import first_model_hash
@@ -87,6 +87,8 @@ def _first_look(certificate: Certificate, model: Model, digest: str) -> Problem 
     """What can be said without a pass."""
     if digest != certificate.model:
         return Problem("model.sha256", f"is that of another model, {certificate.model[:16]}…; this one has {digest[:16]}…")
+    if certificate.version > 2 and certificate.reading != reading_of(model.config):
+        return Problem("model.reading", f"is {certificate.reading!r}; of this model it is {reading_of(model.config)!r}")
     if not FEWEST <= certificate.cap <= MOST:
         return Problem("cap", f"{certificate.cap} limbs: there are {FEWEST} to {MOST}")
     if not certificate.tokens:

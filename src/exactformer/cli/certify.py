@@ -145,7 +145,6 @@ class _Run:
     form: str
     output: Path | None
     claims: list[Claim] = field(default_factory=list)
-    digest: str = ""
     interrupted: bool = False
     audit: Any = None
     expected: Any = None
@@ -180,7 +179,7 @@ class _Run:
             check_size(self.model, self.title)
         self.worksheet.checked()
         with Progress() as progress:
-            self.digest = model_hash(self.model, progress)
+            model_hash(self.model, progress)  # which the certificate has, and which takes a while
             with prepared(self.model) as ready:
                 ready.prepare(progress)
                 if self.streams:
@@ -266,7 +265,7 @@ class _Run:
         from exactformer.render import certificates
         from exactformer.render.certificate_page import page
 
-        certificate = certificate_of(self.digest, self.ids, self.cap, self.claims)
+        certificate = certificate_of(self.model, self.ids, self.cap, self.claims)
         if self.form == "json":
             emit(certificates.as_json(certificate, self.audit, self.floats, self.expected), self.output)
             return

@@ -118,7 +118,7 @@ class Prover:
         """The certificate of the tokens that follow, as a file."""
         given = self._given(prompt, ids, tokens, cap)
         claims = self._claims(given, tokens, top, cap, digits)
-        text = certificate_text(certificate_of(self.digest, given, cap, claims), None, ())
+        text = certificate_text(certificate_of(self.worksheet.model, given, cap, claims), None, ())
         return {"name": "certificate.json", "type": "application/json", "text": text}
 
     def _given(self, prompt: str | None, ids: str | None, tokens: int, cap: int) -> list[int]:
