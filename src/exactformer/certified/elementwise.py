@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +23,8 @@ from exactformer.certified.limbs import (
     ulp,
 )
 from exactformer.certified.tables import FLOAT_LEAST, GRID, STEP, TOP, Table, activation_table, orders, powers
+from exactformer.model.arithmetics.roles import Activation
 
-Kind = Literal["relu", "identity", "gelu", "gelu_tanh", "silu"]
 _CHUNK = 8192  # entries at a time, so that their limbs stay in the cache
 _FLOAT_ORDERS = 7
 _DOUBLED = (6, 11, 21)  # limbs that Newton's rule fills: from the 52 bits of a float, 104, 208 and 416
@@ -91,7 +91,7 @@ def _silu(x: Limbs) -> tuple[Limbs, Any]:
     return out.reshape(shape), errors.reshape(shape[1:])
 
 
-def activate(x: Limbs, kind: Kind) -> tuple[Limbs, Any]:
+def activate(x: Limbs, kind: Activation) -> tuple[Limbs, Any]:
     """An activation of every entry, and the error in ulps: of all, or of every one."""
     if kind == "identity":
         return x, 0.0
@@ -192,7 +192,7 @@ def _logistic_float(x: Any) -> Any:
     return np.where(x > 0, 1.0, power) / (1 + power)
 
 
-def steepness(x: Any, radius: Any, kind: Kind) -> Any:
+def steepness(x: Any, radius: Any, kind: Activation) -> Any:
     """At least every |f(x + d) − f(x)|/|d| for |d| ≤ radius, entry by entry, with floats near x (Lemma 28)."""
     if kind == "identity":
         return np.ones_like(x)
@@ -211,7 +211,7 @@ def steepness(x: Any, radius: Any, kind: Kind) -> Any:
     return np.minimum(slope + curve * radius, steepest) * bounds.UP
 
 
-def activate_float(x: Any, kind: Kind) -> tuple[Any, Any]:
+def activate_float(x: Any, kind: Activation) -> tuple[Any, Any]:
     """An activation of floats, and the error of every entry."""
     if kind == "identity":
         return x, np.zeros_like(x)

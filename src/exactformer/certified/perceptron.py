@@ -8,15 +8,16 @@ import numpy as np
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import FLOAT, Ball, outwards, row_norms
-from exactformer.certified.elementwise import Kind, activate, activate_float, steepness
+from exactformer.certified.elementwise import activate, activate_float, steepness
 from exactformer.certified.knapsack import knapsack
 from exactformer.certified.limbs import multiply, ulp
 from exactformer.certified.products import gained_of, product, reach
 from exactformer.certified.weights import Matrix, Vector
+from exactformer.model.arithmetics.roles import Activation
 
 
 def plain(
-    x: Ball, first: Matrix, second: Matrix, first_bias: Vector | None, second_bias: Vector | None, kind: Kind
+    x: Ball, first: Matrix, second: Matrix, first_bias: Vector | None, second_bias: Vector | None, kind: Activation
 ) -> tuple[Ball, Ball, Ball]:
     """Before the activation, after it, and act(x W₁ + b₁) W₂ + b₂."""
     mid, pre_rounding = product(x, first, first_bias)
@@ -42,7 +43,7 @@ def plain(
 
 
 def gated(
-    x: Ball, both: Matrix, second: Matrix, both_bias: Vector | None, second_bias: Vector | None, kind: Kind
+    x: Ball, both: Matrix, second: Matrix, both_bias: Vector | None, second_bias: Vector | None, kind: Activation
 ) -> tuple[Ball, Ball, Ball, Ball]:
     """The gate before its activation, what it multiplies, their product, and (act(x W_gate + b) ∘ (x W_in + b)) W_out + b.
 
@@ -101,7 +102,7 @@ def weighed(d: Any, reads: Any, read: float, writes: Any, write: float) -> Any:
     return (least + bounds.TINY) * most * (read * write) * bounds.UP
 
 
-def _activated(mid: Any, n: int, kind: Kind) -> tuple[Any, Any]:
+def _activated(mid: Any, n: int, kind: Activation) -> tuple[Any, Any]:
     """An activation, and the error of every entry."""
     if n == FLOAT:
         return activate_float(mid, kind)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from flint import arb
 
 from exactformer.model import Model
 from exactformer.model.arithmetics.exact import MASKED
+from exactformer.model.arithmetics.roles import Activation
 from exactformer.model.axes import TOKEN
 from exactformer.model.breaking import MISTAKES, broken
 from exactformer.model.fields import ConfigError
@@ -207,6 +208,7 @@ def _model(trace: Trace) -> dict[str, Any]:
         "scale": str(config.scale_factor),
         "scale_given": config.scale if isinstance(config.scale, str) else str(config.scale),
         "epsilon": None if config.epsilon is None else str(config.epsilon),
+        "activations": list(get_args(Activation)),
         "more": {field: as_json.setting(value) for field, value in config.changed().items() if field not in said},
     }
 

@@ -4,8 +4,7 @@
 import { button, h, problem, select } from "./dom.js";
 
 const MASKS = ["causal", "strict", "none"],
-  NORMS = ["none", "pre", "post"],
-  ACTIVATIONS = ["relu", "identity", "gelu", "gelu_tanh"];
+  NORMS = ["none", "pre", "post"];
 
 /** options: { edits, change(line), undo(), reset(), download() }. `change` answers with a line about what is wrong, or with nothing. */
 export function changeBox(book, { edits, change, undo, reset, download }) {
@@ -26,7 +25,7 @@ export function changeBox(book, { edits, change, undo, reset, download }) {
       text("scale", model.scale_given, (value) => tell(`scale=${value}`), "none, sqrt, or a number"),
       select("norm", NORMS, model.norm, (value) => tell(`norm=${value}`)),
       model.epsilon === null ? null : text("ε", model.epsilon, (value) => tell(`epsilon=${value}`), "a number"),
-      model.mlp ? select("activation", ACTIVATIONS, model.activation, (value) => tell(`activation=${value}`)) : null,
+      model.mlp ? select("activation", model.activations, model.activation, (value) => tell(`activation=${value}`)) : null,
     ),
     h(
       "div",
