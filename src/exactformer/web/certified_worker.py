@@ -141,8 +141,9 @@ class Prover:
             past = self.past if self.past.leads_to(prefix, cap) else _Past(cap=cap)
             self.past = _Past()  # what fails on its way is not gone on from
             cache = past.cache if self.model.config.keeps_past else None
-            options = {"top": top, "cap": cap, "digits": digits}
-            found = prove_token(self.model, prefix, prepared=self.ready, schedule=past.schedule, cache=cache, **options)
+            found = prove_token(
+                self.model, prefix, prepared=self.ready, top=top, cap=cap, digits=digits, schedule=past.schedule, cache=cache
+            )
             if found.token is not None and cache is not None:
                 self.past = _Past(tuple(prefix), cap, cache, found.schedule)
             self.claims[key] = Claim.of(found)
