@@ -1,5 +1,5 @@
 # `make` sets up and traces the capstone; `make test` sets up and runs every check; `make bench` runs the benchmarks;
-# `make test-large` certifies models of the size of GPT-2 small (minutes, and 4 GB of memory).
+# `make test-large` certifies models of the sizes of GPT-2 small, SmolLM2-135M and Qwen2.5-0.5B (minutes, and 10 GB of memory).
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin

@@ -5,9 +5,17 @@ from __future__ import annotations
 import sys
 import time
 
-from benchmarks import backward, certified, checkpoints, float_errors, forward, nano_sort, report
+from benchmarks import backward, certified, checkpoints, float_errors, forward, nano_sort, report, sizes
 
-BENCHMARKS = (forward, backward, checkpoints, nano_sort, float_errors, certified)  # each with run(progress) -> Result, or None
+BENCHMARKS = (
+    forward,
+    backward,
+    checkpoints,
+    nano_sort,
+    float_errors,
+    certified,
+    sizes,
+)  # each has run(progress) -> Result, or None
 
 
 def main() -> None:

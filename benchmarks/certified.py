@@ -50,13 +50,13 @@ def _measure(kind: str, threads: int) -> dict[str, Any]:
     clock = time.process_time if threads == 1 else time.perf_counter
     tensors = random_tensors(kind, Shape())
     model = gpt2_model(tensors, Shape())
-    before = _resident()
+    before = resident()
     prepared = Prepared(model)
     start = time.perf_counter()
     prepared.prepare()
     once = time.perf_counter() - start
     prove_token(model, _ids(8, 0), prepared=prepared)
-    memory = (_resident() - before) / 2**30
+    memory = (resident() - before) / 2**30
     doubles = gpt2_peer.load(tensors)
     single, double = torch_peer.load(tensors, threads), torch_peer.load(doubles, threads)
     peers = {
@@ -140,7 +140,7 @@ def _ids(length: int, seed: int) -> list[int]:
     return [int(i) for i in np.random.default_rng((length, seed)).integers(0, Shape().vocabulary, length)]
 
 
-def _resident() -> int:
+def resident() -> int:
     """Most bytes resident so far."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) * 1024

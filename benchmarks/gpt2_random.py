@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,11 @@ class Shape:
 
 def random_tensors(kind: str, shape: Shape, seed: int = 0) -> dict[str, Any]:
     """Weights as the transformers library names them: as before training, or with large gains, outliers and sharp logits."""
+    return dict(stream(kind, shape, seed))
+
+
+def stream(kind: str, shape: Shape, seed: int = 0) -> Iterator[tuple[str, Any]]:
+    """The same, one after the other."""
     random, trained, d = np.random.default_rng(seed), kind == "trained-like", shape.dim
     wide = (768 / d) ** 0.5
     outliers = random.choice(d, 4, replace=False)
@@ -41,26 +47,24 @@ def random_tensors(kind: str, shape: Shape, seed: int = 0) -> dict[str, Any]:
         values[outliers] *= outlier if trained else 1
         return values.astype(np.float32)
 
-    tensors = {
-        "wte.weight": some(shape.vocabulary, d, before=0.02 * wide, after=0.14, outlier=3),
-        "wpe.weight": some(shape.positions, d, before=0.01 * wide, after=0.05, outlier=40),
-    }
+    yield "wte.weight", some(shape.vocabulary, d, before=0.02 * wide, after=0.14, outlier=3)
+    yield "wpe.weight", some(shape.positions, d, before=0.01 * wide, after=0.05, outlier=40)
     small = 0.02 * wide / (2 * shape.blocks) ** 0.5
     for n in range(shape.blocks):
         h = f"h.{n}"
         for ln in ("ln_1", "ln_2"):
-            tensors |= {f"{h}.{ln}.weight": gain(-1.2, 0.4, 0.2), f"{h}.{ln}.bias": some(d, before=0, after=0.05)}
-        tensors |= {
-            f"{h}.attn.c_attn.weight": some(d, 3 * d, before=0.02 * wide, after=0.14 * wide),
-            f"{h}.attn.c_attn.bias": some(3 * d, before=0, after=0.2),
-            f"{h}.attn.c_proj.weight": some(d, d, before=small, after=0.1 * wide, outlier=4),
-            f"{h}.attn.c_proj.bias": some(d, before=0, after=0.1),
-            f"{h}.mlp.c_fc.weight": some(d, 4 * d, before=0.02 * wide, after=0.13 * wide),
-            f"{h}.mlp.c_fc.bias": some(4 * d, before=0, after=0.1) - np.float32(0.15 * trained),
-            f"{h}.mlp.c_proj.weight": some(4 * d, d, before=small, after=0.085 * wide, outlier=10),
-            f"{h}.mlp.c_proj.bias": some(d, before=0, after=0.1),
-        }
-    return tensors | {"ln_f.weight": gain(1.0, 0.3, 0.1), "ln_f.bias": some(d, before=0, after=0.1)}
+            yield f"{h}.{ln}.weight", gain(-1.2, 0.4, 0.2)
+            yield f"{h}.{ln}.bias", some(d, before=0, after=0.05)
+        yield f"{h}.attn.c_attn.weight", some(d, 3 * d, before=0.02 * wide, after=0.14 * wide)
+        yield f"{h}.attn.c_attn.bias", some(3 * d, before=0, after=0.2)
+        yield f"{h}.attn.c_proj.weight", some(d, d, before=small, after=0.1 * wide, outlier=4)
+        yield f"{h}.attn.c_proj.bias", some(d, before=0, after=0.1)
+        yield f"{h}.mlp.c_fc.weight", some(d, 4 * d, before=0.02 * wide, after=0.13 * wide)
+        yield f"{h}.mlp.c_fc.bias", some(4 * d, before=0, after=0.1) - np.float32(0.15 * trained)
+        yield f"{h}.mlp.c_proj.weight", some(4 * d, d, before=small, after=0.085 * wide, outlier=10)
+        yield f"{h}.mlp.c_proj.bias", some(d, before=0, after=0.1)
+    yield "ln_f.weight", gain(1.0, 0.3, 0.1)
+    yield "ln_f.bias", some(d, before=0, after=0.1)
 
 
 def gpt2_model(tensors: dict[str, Any], shape: Shape) -> Model:

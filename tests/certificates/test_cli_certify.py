@@ -189,6 +189,7 @@ def test_the_page_has_a_plot_and_no_script(tmp_path: Path) -> None:
         (["capstone", "--max", "２"], "--max: '２' is not a whole number"),
         (["capstone", "--max", "2"], "2 tokens given and 2 to prove take 3 positions; the model has 2"),
         (["capstone", "--cap", "3"], "--cap"),
+        (["capstone", "--cap", "20"], "--cap: 20 is not a whole number from 4 to 19"),
         (["capstone", "--top", "0"], "--top"),
         (["capstone", "--compare", "float16"], "--compare: 'float16' is not one of float32, float64"),
         (["capstone", "--compare", ""], "--compare: '' is not one of"),
@@ -250,7 +251,7 @@ def test_an_interruption_keeps_what_was_proved(form: str, tmp_path: Path) -> Non
         running.send_signal(signal.SIGINT)
         rest, problem = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130, problem
-    told = re.search(r"exactformer: interrupted: the ([\d,]+) tokens (?:told of|in \S+) are proved\n", problem.decode())
+    told = re.search(r"exactformer: interrupted: the ([\d,]+) tokens (?:shown|in \S+) are proved\n", problem.decode())
     assert told, problem
     count = int(told[1].replace(",", ""))
     assert count >= 1

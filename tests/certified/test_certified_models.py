@@ -190,6 +190,28 @@ def test_what_cannot_be_told_apart_is_undecided() -> None:
     assert prove_token(near, [1, 2]).token in (winner, (winner + 1) % 7)
 
 
+def test_a_tie_that_rows_do_not_show_is_given_up_after_few_passes_with_a_word_about_each() -> None:
+    """Rows that differ only where the final norm is 0: equal logits, which no number of limbs tells apart."""
+    model = gpt2_shaped("trained", 0, vocabulary=7)
+    final = model.weights.ln_final
+    assert final is not None
+    w, b, rows = final.w.copy(), final.b.copy(), model.weights.W_E.copy()
+    w[2] = b[2] = 0
+    model = replace(model, weights=replace(model.weights, ln_final=replace(final, w=w, b=b)))
+    winner = prove_token(model, [1, 2]).token
+    assert winner is not None
+    other = next(n for n in range(7) if n not in (winner, 1, 2))
+    rows[other] = rows[winner]
+    rows[other, 2] += 1
+    said: list[str] = []
+    found = prove_token(replace(model, weights=replace(model.weights, W_E=rows)), [1, 2], progress=said.append)
+    assert (found.token, found.why) == (None, "undecided: 1 more logits may be as large as the largest")
+    assert set(found.schedule) == {19}
+    assert 2 < found.attempts < 12
+    assert said[-1] == f"logits of pass {found.attempts}, up to 19 limbs"
+    assert "logits" in said  # of the first pass
+
+
 def test_bad_input_is_one_line() -> None:
     model = gpt2_shaped("initial", vocabulary=5)
     for ids, said in (([], "empty"), ([0, 5], "position 1"), ([0] * 65, "position 64")):

@@ -137,7 +137,7 @@ def test_frequencies_of_older_files_are_checked(tmp_path: Path) -> None:
         ({"rope_parameters": {"rope_type": "default", "attention_factor": 2.0}}, "'attention_factor': is not known to go with"),
         ({"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor: 0.5 is not supported; supported: 1"),
         ({"rope_parameters": LLAMA3 | {"low_freq_factor": 4.0}}, "high_freq_factor: 4.0 is not greater than low"),
-        ({"rope_parameters": [1]}, "rope_parameters: a list is not a table"),
+        ({"rope_parameters": [1]}, "rope_parameters: a list of 1 is not a table"),
         ({"rope_theta": 5000.0}, "rope_theta: 5000.0 contradicts rope_parameters.rope_theta, 10000.0"),
         ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling: contradicts rope_parameters"),
         ({"rope_scaling": {"type": "linear", "rope_type": "default"}}, "rope_scaling.type: 'linear' contradicts rope_type"),
@@ -187,7 +187,7 @@ def test_relatives_get_one_line(family: str, changes: dict[str, Any], line: str,
     ("config", "line"),
     [
         ({"model_type": "mixtral"}, "model_type: 'mixtral' is not supported; supported: gpt2, llama, mistral"),
-        ({"model_type": ["llama"]}, "model_type: a list is not supported"),
+        ({"model_type": ["llama"]}, "model_type: a list of 1 is not supported"),
         ({}, "model_type: is missing; supported: gpt2, llama"),
         (
             {
@@ -197,7 +197,7 @@ def test_relatives_get_one_line(family: str, changes: dict[str, Any], line: str,
                 "num_layers": 2,
                 "attention_types": [[["global", "near"], 1]],
             },
-            "attention_types: a list is not a list of kinds (global, local) with repetitions",
+            "attention_types: a list of 1 is not a list of kinds (global, local) with repetitions",
         ),
         (
             {"model_type": "gpt_neo", "hidden_size": 8, "num_heads": 2, "num_layers": 2, "attention_types": [[["global"], 10**9]]},

@@ -18,7 +18,7 @@ import numpy as np
 from exactformer.certificates.ends import ends, upwards
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.preparation import Prepared
-from exactformer.certificates.proving import Certified, prove_tokens
+from exactformer.certificates.proving import CAP, Certified, prove_tokens
 from exactformer.certified.tables import tables_digest
 from exactformer.files import write_whole
 from exactformer.messages import Refused
@@ -159,7 +159,7 @@ def certify(
     tokens: int = 1,
     *,
     top: int = 5,
-    cap: int = 14,
+    cap: int = CAP,
     prepared: Prepared | None = None,
     heard: Callable[[Claim], None] = lambda claim: None,
 ) -> Certificate:

@@ -20,6 +20,7 @@ import numpy as np
 
 from exactformer.certificates.comparison import step_errors
 from exactformer.certificates.preparation import Prepared
+from exactformer.certificates.proving import CAP
 from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
 from exactformer.certified.limbs import OutOfRangeError
 from exactformer.model import InputError, Model, following, forward
@@ -123,7 +124,7 @@ def expect(
     tolerance: Fraction | None = None,
     *,
     schedule: LimbSchedule = (FEWEST,),
-    cap: int = 14,
+    cap: int = CAP,
     prepared: Prepared | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Expected:

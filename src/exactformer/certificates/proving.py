@@ -20,7 +20,7 @@ from exactformer.model import InputError, Model, Step, forward
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
 
-CAP = 14  # limbs
+CAP = MOST  # limbs, unless told otherwise: more are taken only where fewer do not decide
 MOST_DIGITS = 80  # no more fit into the limbs there are
 _FARTHER = 43  # bits: what a pass is short of by its logits, at most; where their lead is all rounding, it says no more
 
@@ -87,10 +87,12 @@ def prove_token(
     digits: int = 0,
     schedule: LimbSchedule | None = None,
     cache: Cache | None = None,
+    progress: Callable[[str], None] = lambda step: None,
 ) -> Certified:
     """The token that follows `ids`, proved to be the argmax of the exact network, or undecided with `cap` limbs.
 
-    With `digits`, limbs are added, up to `cap`, until the `top` logits are known to so many decimals.
+    With `digits`, limbs are added, up to `cap`, until the `top` logits are known to so many decimals. `progress` is told each step,
+    and from the second pass on which pass it belongs to.
 
     >>> from exactformer.worksheets import load
     >>> model = load("capstone").model
@@ -109,7 +111,7 @@ def prove_token(
     _check_whole("top", top, 1, None)
     if schedule is not None:
         schedule = checked(schedule, schedule_length(model.config))
-    question = _Question(prepared, given, top, cap, digits)
+    question = _Question(prepared, given, top, cap, digits, progress)
     if cache is None:
         return question.answer(schedule, None)
     if not model.config.keeps_past:
@@ -130,6 +132,7 @@ def prove_tokens(
     top: int = 5,
     cap: int = CAP,
     digits: int = 0,
+    progress: Callable[[str], None] = lambda step: None,
 ) -> Iterator[Certified]:
     """Token after token, each proved, with keys and values kept; ends early after one that is undecided."""
     prepared = Prepared.of(model, prepared)
@@ -138,7 +141,9 @@ def prove_tokens(
 
     def proved(prefix: list[int]) -> Certified:
         nonlocal schedule
-        result = prove_token(model, prefix, prepared=prepared, top=top, cap=cap, digits=digits, schedule=schedule, cache=cache)
+        result = prove_token(
+            model, prefix, prepared=prepared, top=top, cap=cap, digits=digits, schedule=schedule, cache=cache, progress=progress
+        )
         schedule = result.schedule
         return result
 
@@ -174,21 +179,24 @@ class _Proving(CertifiedArithmetic):
 class _Question:
     """One prompt, and passes over it with more limbs each time until the largest logit is proved."""
 
-    def __init__(self, prepared: Prepared, ids: list[int], top: int, cap: int, digits: int) -> None:
+    def __init__(
+        self, prepared: Prepared, ids: list[int], top: int, cap: int, digits: int, progress: Callable[[str], None]
+    ) -> None:
         self.prepared, self.model, self.ids, self.top, self.cap = prepared, prepared.model, ids, top, cap
         self.widest = Fraction(1, 2 * 10**digits) if digits else None  # of a logit, with room for decimal ends
         self.layers: list[LayerReport] = []
+        self.progress = progress
 
     def answer(self, schedule: LimbSchedule | None, cache: Cache | None) -> Certified:
         if schedule is None:
-            self.prepared.prepare()
+            self.prepared.prepare(self.progress)
             schedule = self._scheduled(0.0)
         attempts = 0
         while True:
             if max(schedule) > self.cap:
                 schedule = tuple(min(n, self.cap) for n in schedule)
             attempts += 1
-            logits, why = self._pass(schedule, cache)
+            logits, why = self._pass(schedule, cache, attempts)
             result = why if isinstance(why, str) else self._decide(logits, schedule, attempts)
             if isinstance(result, Certified) and (self._sharp(result) or min(schedule) >= self.cap):
                 return result
@@ -227,13 +235,15 @@ class _Question:
             lead = min(lead, self.widest)
         return min(_FARTHER, max(0.0, _log2(2 * wide / lead) if lead else _FARTHER)) + 2
 
-    def _pass(self, schedule: LimbSchedule, cache: Cache | None) -> tuple[Any, str | None]:
+    def _pass(self, schedule: LimbSchedule, cache: Cache | None, attempt: int) -> tuple[Any, str | None]:
         """The logits of the last position, or why there are none."""
         self.layers = []
         ops = _Proving(self.prepared.store, schedule, last_only=True)
+        again = f" of pass {attempt}, up to {max(schedule)} limbs" if attempt > 1 else ""
 
         def note(step: Step) -> Any:
             name, value = step.name, step.values
+            self.progress(f"{name}{again}")
             if name.endswith("resid_post") or name in ("logits", "blocks.0.resid_pre"):
                 radii = value.radius[-1] if name == "logits" else value.radius
                 self.layers.append(LayerReport(name, BITS * (value.n - 1) if value.n else 53, float(np.max(radii))))

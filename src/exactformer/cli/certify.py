@@ -49,8 +49,8 @@ _NOT_TO_VERIFY = (
 @click.option("--top", type=Whole(1, 1000), default=5, show_default=True, help="How many of the largest logits to show.")
 @click.option(
     "--cap",
-    type=Whole(4, 15),
-    default=14,
+    type=Whole(4, 19),
+    default=19,
     show_default=True,
     help="The most precision to try, in limbs of 21 bits; then it is undecided.",
 )
@@ -197,7 +197,7 @@ class _Run:
         from exactformer.render.certificates import claim_text
 
         options = {"top": self.top, "cap": self.cap, "digits": self.digits}
-        for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, **options):
+        for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, progress=progress, **options):
             self.claims.append(Claim.of(certified))
             progress.clear()
             if self.streams:

@@ -50,7 +50,7 @@ _ASKED = {
     "ids": {"type": "string", "maxLength": 20_000},
     "tokens": _TOKENS,
     "top": {"type": "integer", "minimum": 1, "maximum": 50},
-    "cap": {"type": "integer", "minimum": 4, "maximum": 15},
+    "cap": {"type": "integer", "minimum": 4, "maximum": 19},
     "digits": {"type": "integer", "minimum": 0, "maximum": 80},
 }
 _FORMS = ["json", "markdown", "latex", "html", "text", "worksheet"]

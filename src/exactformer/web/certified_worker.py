@@ -20,7 +20,7 @@ from exactformer.certificates.certificate import certificate_of
 from exactformer.certificates.ends import proved_digits
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.memory import available, needed
-from exactformer.certificates.proving import token_by_token
+from exactformer.certificates.proving import CAP, token_by_token
 from exactformer.certificates.question import check_question, texts
 from exactformer.certificates.storage import prepared
 from exactformer.certified import LimbSchedule
@@ -100,7 +100,7 @@ class Prover:
         }
 
     def token(
-        self, prompt: str | None = None, ids: str | None = None, tokens: int = 1, number: int = 1, top: int = 5, cap: int = 14,
+        self, prompt: str | None = None, ids: str | None = None, tokens: int = 1, number: int = 1, top: int = 5, cap: int = CAP,
         digits: int = 0,
     ) -> dict[str, Any]:  # fmt: skip
         """One of the tokens that follow: those before it are remembered, or proved again."""
@@ -113,7 +113,7 @@ class Prover:
         return self._shown(claims[-1], digits) | {"number": number, "given": list(map(self._named, given))}
 
     def certificate(
-        self, prompt: str | None = None, ids: str | None = None, tokens: int = 1, top: int = 5, cap: int = 14, digits: int = 0
+        self, prompt: str | None = None, ids: str | None = None, tokens: int = 1, top: int = 5, cap: int = CAP, digits: int = 0
     ) -> dict[str, Any]:
         """The certificate of the tokens that follow, as a file."""
         given = self._given(prompt, ids, tokens, cap)
@@ -139,8 +139,9 @@ class Prover:
             past = self.past if self.past.leads_to(prefix, cap) else _Past(cap=cap)
             self.past = _Past()  # what fails on its way is not gone on from
             cache = past.cache if self.model.config.keeps_past else None
-            options = {"top": top, "cap": cap, "digits": digits}
-            found = prove_token(self.model, prefix, prepared=self.ready, schedule=past.schedule, cache=cache, **options)
+            found = prove_token(
+                self.model, prefix, prepared=self.ready, top=top, cap=cap, digits=digits, schedule=past.schedule, cache=cache
+            )
             if found.token is not None and cache is not None:
                 self.past = _Past(tuple(prefix), cap, cache, found.schedule)
             self.claims[key] = Claim.of(found)
