@@ -114,7 +114,7 @@ def test_every_sentence_agrees_with_another_pass(name: str, sheet: Worksheet) ->
             head, sentence = int(match[1] or 0), match[4]
             told += 1
             if kind == "masked":
-                hidden = [j for j in range(len(trace.tokens)) if not sheet.model.config.sight.sees(position, j)]
+                hidden = [j for j in range(len(trace.tokens)) if not sheet.model.config.sight_at(0).sees(position, j)]
                 assert [int(j) for j in re.findall(r"\d+", sentence)] == hidden
                 continue
             row = expected_row(steps, plain, kind, step.name, head, position)

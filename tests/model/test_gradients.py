@@ -276,7 +276,7 @@ def test_what_is_masked_has_gradient_zero(arithmetic: str, stable: bool, mask: s
     seen = 0
     for name in ("scores", "masked", *(["shifted"] if stable else [])):
         for (_, i, j), value in np.ndenumerate(ours[f"grad.blocks.0.attn.{name}"].values):
-            if not config.sight.sees(i, j):
+            if not config.sight_at(0).sees(i, j):
                 assert value == 0, (name, i, j)
                 assert arithmetic == "float64" or type(value) is Exact
             seen += bool(value != 0)
