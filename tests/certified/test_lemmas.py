@@ -39,7 +39,7 @@ from exactformer.certified import (
 @pytest.mark.parametrize("name", CHECKS)
 def test_no_case_is_outside(name: str, record_property: Callable[[str, object], None]) -> None:
     worst = ratio(name)
-    record_property("worst error over its bound", worst)
+    record_property("worst error over its bound", float(worst))
     assert 0 < worst <= 1
     assert np.isfinite(worst)
 
