@@ -20,7 +20,7 @@ from exactformer.model import InputError, Model, Step, forward
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
 
-CAP = MOST  # limbs, unless told otherwise: more are taken only where fewer do not decide
+CAP = MOST  # limbs, unless you say otherwise: more are taken only where fewer do not decide
 MOST_DIGITS = 80  # no more fit into the limbs there are
 _FARTHER = 43  # bits: what a pass is short of by its logits, at most; where their lead is all rounding, it says no more
 
