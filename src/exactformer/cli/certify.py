@@ -197,14 +197,16 @@ class _Run:
         from exactformer.render.certificates import claim_text
 
         options = {"top": self.top, "cap": self.cap, "digits": self.digits}
-        for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, progress=progress, **options):
+
+        def told(step: str) -> None:
+            progress(f"token {len(self.claims) + 1:,}: {step}")
+
+        for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, progress=told, **options):
             self.claims.append(Claim.of(certified))
             progress.clear()
             if self.streams:
                 click.echo(claim_text(self.claims[-1], len(self.claims), self.name), nl=False)
                 sys.stdout.flush()
-            elif len(self.claims) < self.tokens:
-                progress(f"token {len(self.claims):,}")
 
     def _look(self, ready: Prepared, progress: Progress) -> None:
         from exactformer.certificates.audit import audit
