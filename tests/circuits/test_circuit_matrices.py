@@ -12,7 +12,7 @@ import pytest
 import exactformer as xf
 from exactformer.circuits import CircuitError, circuits, ov, qk
 from exactformer.model import Model
-from exactformer.numbers import exact, sqrt
+from exactformer.numbers import compare, exact, sqrt
 from exactformer.worksheets.worksheet import example_text
 from random_models import random_model
 
@@ -40,7 +40,9 @@ def transposed(matrix: Rows) -> Rows:
 def parts(model: Model, block: int, head: int) -> dict[str, Rows]:
     weights = model.weights.blocks[block].attn
     unembedding = model.weights.W_U if model.weights.W_U is not None else np.transpose(model.weights.W_E)
-    heads = {letter: fractions(getattr(weights, f"W_{letter}")[head]) for letter in "QKVO"}
+    shared = head * model.config.key_heads // model.config.heads  # the head of keys and values that it reads
+    places = {"Q": head, "K": shared, "V": shared, "O": head}
+    heads = {letter: fractions(getattr(weights, f"W_{letter}")[place]) for letter, place in places.items()}
     return heads | {"E": fractions(model.weights.W_E), "U": fractions(unembedding)}
 
 
@@ -54,7 +56,7 @@ def heads_of_small_examples() -> list[tuple[str, int, int]]:
 def test_circuits_of_every_head_of_every_example(name: str, block: int, head: int) -> None:
     model = xf.load(name).model
     w = parts(model, block, head)
-    scale = model.config.scale_at(f"blocks.{block}.attn.scores")
+    scale = model.config.scale_at(block)
     expected = np.array(product(w["E"], w["Q"], transposed(w["K"]), transposed(w["E"])))
     assert all(found == exact(value) * scale for found, value in zip(qk(model, block, head).flat, expected.flat, strict=True))
     if model.config.unembedding == "none":
@@ -65,6 +67,16 @@ def test_circuits_of_every_head_of_every_example(name: str, block: int, head: in
     tables = list(circuits(model, block, head))
     assert tables
     assert all(table.values.shape == (len(table.rows), len(table.columns)) for table in tables)
+
+
+def test_with_rotary_positions_a_score_depends_on_how_far_back_the_key_is() -> None:
+    """The scores of a pass whose norms change nothing, read off the circuit at their distance."""
+    sheet = xf.load("llama")
+    scores = sheet.trace("a b d")["blocks.0.attn.scores"]
+    ids = sheet.model.ids(("a", "b", "d"))
+    for head, i, j in ((0, 1, 0), (1, 1, 0), (0, 2, 0), (1, 2, 1), (0, 2, 2)):
+        assert compare(qk(sheet.model, 0, head, distance=i - j)[ids[i], ids[j]], scores[head, i, j]) == 0
+    assert compare(qk(sheet.model, 0, 0, distance=1)[1, 0], qk(sheet.model, 0, 0)[1, 0]) != 0
 
 
 def test_tables_that_are_too_large_are_refused_before_they_take_memory() -> None:
