@@ -17,7 +17,7 @@ BROKEN = """
     import sys
     import exactformer.worksheets
 
-    def load(source):
+    def load(source, reading="ideal"):
         raise TypeError("a\\nmistake" + "!" * 1000)
 
     exactformer.worksheets.load = load
@@ -63,7 +63,7 @@ WORKER = """
 
     if __name__ == "__main__":
         import exactformer.worksheets
-        exactformer.worksheets.load = lambda source: list(runner.run(compute, [7], fingerprint="x", workers=WORKERS))
+        exactformer.worksheets.load = lambda source, reading: list(runner.run(compute, [7], fingerprint="x", workers=WORKERS))
         from exactformer.cli import main
 
         sys.argv = ["exactformer", *sys.argv[1:]]

@@ -83,7 +83,7 @@ def test_recovered_values_and_decisions_hold_at_600_bits(chunk: int, monkeypatch
 def test_false_claims_are_refused(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values moved by 1e-100, rationals that are close, near-ties: none is accepted."""
     asked, tiny = 0, fmpq(1, 10**100)
-    for seed in range(first, 1040, 4):
+    for seed in range(first, 1020, 4):
         with monkeypatch.context() as patch:
             log = run(seed, patch)
         rng = random.Random(seed)
@@ -99,7 +99,7 @@ def test_false_claims_are_refused(first: int, monkeypatch: pytest.MonkeyPatch) -
                 asked += 1
                 assert not prove_equal(value, wrong), (seed, wrong)
                 assert_not_equal(value, wrong)
-    assert asked >= 200  # one of four parts
+    assert asked >= 100  # one of four parts
 
 
 def nearby(x: Named) -> list[fmpq]:

@@ -2,7 +2,7 @@
 
 from exactformer.circuits.circuit import Circuit, CircuitError
 from exactformer.circuits.head import Head
-from exactformer.circuits.matrices import Table, circuits, ov, qk
+from exactformer.circuits.matrices import CircuitTable, circuits, ov, qk
 from exactformer.circuits.symmetry import interchangeable
 
-__all__ = ["Circuit", "CircuitError", "Head", "Table", "circuits", "interchangeable", "ov", "qk"]
+__all__ = ["Circuit", "CircuitError", "CircuitTable", "Head", "circuits", "interchangeable", "ov", "qk"]

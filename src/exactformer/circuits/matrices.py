@@ -19,7 +19,7 @@ _MOST_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True)
-class Table:
+class CircuitTable:
     """A matrix with the names of its rows and columns, and what it says."""
 
     title: str
@@ -65,7 +65,9 @@ def written(model: Model, block: int, head: int, value: Array | None = None) -> 
     return matmul(matmul(rows, _loaded(weights.W_V[_key_head(model, head)])), _loaded(weights.W_O[head]))
 
 
-def circuits(model: Model, block: int, head: int, directions: tuple[str, ...] | None = None, distance: int = 0) -> Iterator[Table]:
+def circuits(
+    model: Model, block: int, head: int, directions: tuple[str, ...] | None = None, distance: int = 0
+) -> Iterator[CircuitTable]:
     """The circuits of a head: tokens with tokens, positions with positions, and tokens that heads of earlier blocks brought.
 
     What is 0 everywhere is left out, but for tokens with tokens. `directions` names the dimensions of the stream.
@@ -79,26 +81,26 @@ def circuits(model: Model, block: int, head: int, directions: tuple[str, ...] | 
     for (query, query_rows), (key, key_rows) in product([direct, *brought], repeat=2):
         scores = qk(model, block, head, query_rows, key_rows, distance)
         far = f", {distance} back" if rotary else ""
-        table = Table(f"{name}: QK", f"what the query's {query} scores with the key's {key}{far}", tokens, tokens, scores)
+        table = CircuitTable(f"{name}: QK", f"what the query's {query} scores with the key's {key}{far}", tokens, tokens, scores)
         if not table.is_zero or query == key == "token":
             yield table
     if model.weights.W_pos is not None:
         rows = _loaded(model.weights.W_pos)
         places = tuple(map(str, range(len(rows))))
         scores = qk(model, block, head, rows, rows)
-        table = Table(f"{name}: QK", "what the query's position scores with the key's position", places, places, scores)
+        table = CircuitTable(f"{name}: QK", "what the query's position scores with the key's position", places, places, scores)
         if not table.is_zero:
             yield table
     if model.config.unembedding != "none":
-        yield Table(f"{name}: OV", "what attending to a token adds to the logits", tokens, tokens, ov(model, block, head))
+        yield CircuitTable(f"{name}: OV", "what attending to a token adds to the logits", tokens, tokens, ov(model, block, head))
     yield _stream_table(name, written(model, block, head), tokens, directions)
 
 
-def _stream_table(name: str, rows: Array, tokens: tuple[str, ...], directions: tuple[str, ...] | None) -> Table:
+def _stream_table(name: str, rows: Array, tokens: tuple[str, ...], directions: tuple[str, ...] | None) -> CircuitTable:
     """What a head writes into the stream: the dimensions that it does not touch are left out."""
     touched = [d for d in range(rows.shape[1]) if any(value != 0 for value in rows[:, d])]
     names = tuple(directions[d] if directions else str(d) for d in touched)
-    return Table(f"{name}: OV", "what attending to a token writes into the stream", tokens, names, rows[:, touched])
+    return CircuitTable(f"{name}: OV", "what attending to a token writes into the stream", tokens, names, rows[:, touched])
 
 
 def _key_head(model: Model, head: int) -> int:

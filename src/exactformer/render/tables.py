@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.circuits.matrices import Table
+from exactformer.circuits.matrices import CircuitTable
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.axes import POSITION, TOKEN
 from exactformer.numbers import Exact, Named
@@ -56,7 +56,7 @@ def entry(value: Any, decimals: int | None, digits: int = 12) -> str:
     return fixed_decimals(value, decimals)
 
 
-def circuit(table: Table, decimals: int | None) -> str:
+def circuit(table: CircuitTable, decimals: int | None) -> str:
     """A circuit with its title and meaning."""
     cells = [[entry(value, decimals) for value in row] for row in table.values]
     return "\n".join([f"{table.title}: {table.meaning}", *("  " + line for line in grid(table.rows, table.columns, cells))]) + "\n"
