@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.trials.enclosures import arb_steps, worst_ratio
 from flint import arb
-from small_models import arb_steps, gpt2_shaped, moved_model, worst_ratio
+from small_models import gpt2_shaped, moved_model
 
 from exactformer.arithmetics import arithmetic
 from exactformer.certificates import Prepared, prove_token, prove_tokens

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.trials.enclosures import arb_steps, worst_ratio
 from flint import arb, fmpq
 from gpt2_files import small_tensors, write_folder
-from small_models import arb_steps, gpt2_shaped, moved_model, worst_ratio
+from small_models import gpt2_shaped, moved_model
 
 from exactformer.certificates import Prepared, prove_token
 from exactformer.certified import Ball, CertifiedArithmetic, OutOfRangeError

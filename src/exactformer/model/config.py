@@ -46,7 +46,7 @@ class Config(EmbeddingFields, AttentionFields, RotaryFields, MlpFields, NormFiel
         """The fields that differ from their defaults, which change nothing.
 
         >>> Config(vocabulary=("a",), dim=2, blocks=1, norm="none", mask="causal", scale="sqrt", heads=2, kv_heads=1).changed()
-        {'heads': 2, 'head_dim': 1, 'kv_heads': 1}
+        {'head_dim': 1, 'heads': 2, 'kv_heads': 1}
         """
         optional = (field for field in fields(self) if field.default is not MISSING)
         return {field.name: getattr(self, field.name) for field in optional if getattr(self, field.name) != field.default}

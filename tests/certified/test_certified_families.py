@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_models import FAMILIES, arb_steps, family, moved_embedding, worst_ratio
+from benchmarks.trials.enclosures import arb_steps, worst_ratio
+from small_models import FAMILIES, family, moved_embedding
 
 from exactformer.certificates import Prepared, prove_token, prove_tokens
 from exactformer.certified import moving
