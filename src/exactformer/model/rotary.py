@@ -32,6 +32,7 @@ class Rotary:
     frequencies: tuple[Number, ...]
     pairs: Pairs = "halves"
     _tables: list[tuple[Array, Array]] = field(default_factory=list, compare=False, repr=False)  # for as many positions as were met
+    _kept: dict[int, bool] = field(default_factory=dict, compare=False, repr=False)  # by position
 
     @property
     def width(self) -> int:
@@ -58,10 +59,22 @@ class Rotary:
         array([[exact('0'), exact('0')],
                [<-sin(1)>, <sin(1)>]], dtype=object)
         """
-        if not self._tables or len(self._tables[0][0]) < positions.stop:
-            self._tables[:] = [self._made(max(positions.stop, 16))]
-        own, others = self._tables[0]
+        own, others = self.whole(positions.stop)
         return own[positions.start : positions.stop], others[positions.start : positions.stop]
+
+    def whole(self, length: int) -> tuple[Array, Array]:
+        """The same for all positions from 0 up to `length` at least: the same arrays until more are needed, then twice as long."""
+        if not self._tables or len(self._tables[0][0]) < length:
+            self._tables[:] = [self._made(max(16, 1 << (length - 1).bit_length()))]
+        return self._tables[0]
+
+    def keeps_lengths(self, positions: range) -> bool:
+        """Is cos² + sin² = 1 proved for every pair at these positions? Asked once of each."""
+        for position in positions:
+            if position not in self._kept:
+                own, others = self.tables(range(position, position + 1))
+                self._kept[position] = all(c * c + s * s == 1 for c, s in zip(own[0], others[0], strict=True))
+        return all(self._kept[position] for position in positions)
 
     def _made(self, length: int) -> tuple[Array, Array]:
         own, others = (np.empty((length, self.width), dtype=object) for _ in range(2))
@@ -77,4 +90,4 @@ class Rotary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Tables are made again where they are needed."""
-        return {"frequencies": self.frequencies, "pairs": self.pairs, "_tables": []}
+        return {"frequencies": self.frequencies, "pairs": self.pairs, "_tables": [], "_kept": {}}

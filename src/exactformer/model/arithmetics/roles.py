@@ -45,7 +45,7 @@ class Values(ABC):
     """What every arithmetic is. Shapes: x [T, dim]; q, k, v, z [heads, T, head_dim]; scores, pattern [heads, T, T]."""
 
     name: str
-    numbers: ClassVar[Literal["exact", "balls", "floats"]]  # exact or named; enclosed; rounded
+    numbers: ClassVar[Literal["exact", "balls", "floats", "none"]] = "none"  # exact or named; enclosed; rounded; only counted
     proves: ClassVar[bool] = False  # are its decisions proofs?
     stepwise: ClassVar[bool] = False  # is a pass made of single operations?
     differentiates: ClassVar[bool] = False  # has it a backward pass?

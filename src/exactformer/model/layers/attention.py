@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
-
-from exactformer.model.arithmetics.roles import FusedLayers, Primitives
+from exactformer.model.arithmetics.roles import FusedLayers
 from exactformer.model.axes import DIMENSION, HEAD, HEAD_DIMENSION, KEY_HEAD
 from exactformer.model.fields import Array, ConfigError, along, group, one_of, positive, setting, whole
 from exactformer.model.layers.norm import HeadNormWeights, head_norm
@@ -153,11 +151,7 @@ def attention(p: Recorder, x: Handle, weights: AttentionWeights, block: int, nam
 
 def _turned(p: Recorder, x: Handle, rotary: Rotary, name: str) -> Handle:
     """Turned by the position. That keeps lengths: where cos² + sin² = 1 is proved, it is said."""
-    if not isinstance(p.ops, Primitives):
-        return p.do(name, Rotate(rotary, p.positions), x)
-    own, others = rotary.tables(p.positions)
-    squares = own * own + others * others
-    kept = p.ops.agree(squares, np.full(squares.shape, exact(1)))
+    kept = p.ops.numbers == "exact" and rotary.keeps_lengths(p.positions)
     remarks = tuple((i, "proved: cos² + sin² = 1, so no length has changed") for i, at in enumerate(p.positions) if kept and at)
     return p.do(name, Rotate(rotary, p.positions), x, remarks=remarks)
 

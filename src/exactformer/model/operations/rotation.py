@@ -37,7 +37,8 @@ class Rotate(Operation):
 
     def _turned(self, ops: Primitives, x: Any, direction: int) -> Any:
         width = self.rotary.width
-        own, others = (ops.load(table) for table in self.rotary.tables(self.positions))
+        here = slice(self.positions.start, self.positions.stop)
+        own, others = (ops.load(table)[here] for table in self.rotary.whole(self.positions.stop))  # converted once, as weights are
         turning = x[..., :width]
         across = ops.times(turning[..., self.rotary.partners], others)
         turned = (ops.add if direction > 0 else ops.subtract)(ops.times(turning, own), across)
