@@ -1,12 +1,12 @@
 """A grammar of little stories. People meet; they have things, give, swap, lose and find them, and the story says who has what.
 
 Who has what is kept while a story is told, so every sentence is true. Words that follow from the story so far (a name, a thing, a
-pronoun) are marked as questions. A pronoun stands for the one whom the sentence before was about.
+pronoun) are marked as questions. A pronoun stands for the one who was named last.
 
 One description serves twice: with random choices it writes stories, and with every choice in turn it reads them (reading.py).
 
->>> write(0).text[:71]
-'Once upon a time, a lonely fox named Zoe lived at the end of the road. '
+>>> write(0).text[:72]
+'Once upon a time, a lonely fox named Anna lived at the end of the road. '
 """
 
 from __future__ import annotations
@@ -63,77 +63,54 @@ def stories(number: int, held_out: bool, first: int = 0) -> Iterator[Story]:
 def tell(t: Telling) -> None:
     """A story from its beginning to its end."""
     hero = _opening(t)
-    _going(t, hero)
     _meeting(t, hero)
-    for turn in range(t.choose((1, 2, 2))):
-        if turn == 1 and t.sometimes():
-            _joining(t)
+    for _ in range(t.choose((1, 2))):
         t.choose([event for event, possible in _EVENTS if possible(t)])(t)
-        if t.sometimes():
-            _between(t)
+        if t.choose((True, False, False)):
+            t.say(_BETWEEN)
     _ending(t)
 
 
 def _opening(t: Telling) -> Person:
     t.say("Once upon a time, ")
-    form = t.choose((0, 1, 2))
-    if form == 0:
+    if t.sometimes():
         t.say("there was ")
         hero = t.new_person()
-        t.say(".")
-    elif form == 1:
-        hero = t.new_person()
-        t.say(" lived ", HOMES, ".")
+        t.say(". ")
     else:
-        t.say(HOMES, ", there lived ")
         hero = t.new_person()
-        t.say(".")
-    t.say(" ", hero.word("He"), " had ")
-    thing = t.new_thing(hero)
+        t.say(" lived ", HOMES, ". ")
+    t.say(*((hero.word("He"),) if t.sometimes() else (hero.name,)), " had ")
+    t.new_thing(hero)
     t.say(".")
-    if t.sometimes():
-        t.say(" ", hero.word("He"))
-        t.say((f" loved the {thing} very much.", f" took the {thing} everywhere.", f" was proud of the {thing}."))
     return hero
 
 
-def _going(t: Telling, hero: Person) -> None:
-    t.say(" ", ("One day", "One morning", "One summer day", "On a cold day"), f", {hero.name} went to the ", PLACES)
+def _meeting(t: Telling, hero: Person) -> None:
+    t.say((" One day", " One morning", " One summer day"), f", {hero.name} went to the ", PLACES)
     if t.sometimes():
         t.say(" with ", hero.word("his"), " ", Ask("thing", t.things(hero)[0]))
-    t.say(".")
-
-
-def _meeting(t: Telling, hero: Person) -> None:
-    t.say((" There ", " On the way "), hero.word("he"), " met ")
+    t.say((". There ", ". On the way "), hero.word("he"), " met ")
     other = t.new_person()
-    t.say(".")
-    form = t.choose((0, 1, 2))
-    if form == 0:
-        t.say(f" {other.name} had ")
+    t.say(". ", *((other.word("He"),) if t.sometimes() else (other.name,)), " had ")
+    if t.choose((True, True, False)):
         t.new_thing(other)
         t.say(".")
-    elif form == 1:
-        t.say(f" {other.name} was ", SAD, ". ", other.word("He"), " had nothing to play with.")
     else:
-        for says, person in ((' "My name is ', hero), (' "And I am ', other)):
-            t.say(f'{says}{person.name}," said ', Ask("speaker", person.name), ".")
+        t.say("nothing to play with.")
 
 
-def _joining(t: Telling) -> None:
-    t.say((" Then ", " Soon "))
-    third = t.new_person()
-    t.say(" came along.")
-    if t.sometimes():
-        t.say(" ", third.word("He"), " had ")
-        t.new_thing(third)
-        t.say(".")
+def _who_has_what(t: Telling, begin: str) -> None:
+    """What everybody has, in any order."""
+    first = t.choose(t.people)
+    (second,) = t.others(first)
+    t.say(f"{begin}{first.name} had ", t.belongings(first), f", and {second.name} had ", t.belongings(second), ".")
 
 
 def _giving(t: Telling) -> None:
     thing = t.choose(t.held())
     giver = t.holder[thing]
-    taker = t.choose(t.others(giver))
+    (taker,) = t.others(giver)
     a, b = giver.name, taker.name
     t.say(
         " ",
@@ -141,44 +118,39 @@ def _giving(t: Telling) -> None:
             f"{a} gave the {thing} to {b}.",
             f"{a} gave {b} the {thing}.",
             f'"You may have the {thing}, {b}," said {a}.',
-            f'{b} asked for the {thing}, and {a} gave it away.',
             f"{b} liked the {thing}, so {a} gave it to {b}.",
         ),
-    )  # fmt: skip
+    )
     t.holder[thing] = taker
     if t.sometimes():
-        t.say(' "Thank you, ', Ask("speaker", a), '," said ', Ask("speaker", b), ".")
-        if t.sometimes():
-            t.say(" ", taker.word("He"), " was ", GLAD, ".")
-    _who_has(t, thing)
+        t.say(' "Thank you, ', Ask("speaker", a), '," said ', Ask("speaker", b), ". ", taker.word("He"), " was ", GLAD, ".")
+    _news(t, thing)
 
 
 def _swapping(t: Telling) -> None:
-    a = t.choose([person for person in t.people if len(t.things(person)) == 1])
-    b = t.choose([person for person in t.others(a) if len(t.things(person)) == 1])
+    a, b = t.people
     (mine,), (yours,) = t.things(a), t.things(b)
     t.holder[mine], t.holder[yours] = b, a
-    t.say(f" {a.name} and {b.name} ", ("swapped", "traded"), f" their things. Now {a.name} had the ", Ask("thing", yours))
-    t.say(f", and {b.name} had the ", Ask("thing", mine), ".")
+    first = t.choose(t.people)
+    (second,) = t.others(first)
+    t.say(f" {first.name} and {second.name} ", ("swapped", "traded"), " their things.")
+    _who_has_what(t, " Now ")
 
 
 def _losing(t: Telling) -> None:
     thing = t.choose(t.held())
     loser = t.holder[thing]
-    t.say((" But then ", " Suddenly "), loser.name, (f" lost the {thing}.", f" dropped the {thing} and could not find it."))
-    t.say(" ", loser.word("He"), " was ", SAD, ".")
-    t.holder[thing] = None
-    if t.sometimes():
-        t.say(" ", loser.word("He"), " looked ", SPOTS, ", but it was not there.")
+    t.say((" But then ", " Suddenly "), loser.name, (f" lost the {thing}. ", f" dropped the {thing}. "))
+    t.say(loser.word("He"), " was ", SAD, ".")
     finder = t.choose(t.people)
-    t.say((" At last ", " After a while "), f"{finder.name} found it ", SPOTS, ".")
     t.holder[thing] = finder
+    t.say((" At last ", " After a while "), f"{finder.name} found it ", SPOTS, ".")
     if finder != loser and t.sometimes():
         t.say(" ", finder.word("He"), " gave it back to ", Ask("holder", loser.name), ".")
         t.holder[thing] = loser
     elif finder != loser:
         t.say((' "You may keep it," said ', ' "It is yours now," said '), Ask("speaker", loser.name), ".")
-    _who_has(t, thing)
+    _news(t, thing)
 
 
 def _finding(t: Telling) -> None:
@@ -188,42 +160,36 @@ def _finding(t: Telling) -> None:
     t.say(".")
     if t.sometimes():
         t.say(" ", finder.word("He"), " put the ", Ask("thing", thing), " in ", finder.word("his"), " ", POCKETS, ".")
+    _who_has_what(t, " Now ")
 
 
-_EVENTS = (
-    (_giving, lambda t: True),
-    (_swapping, lambda t: sum(len(t.things(person)) == 1 for person in t.people) > 1),
-    (_losing, lambda t: True),
-    (_finding, lambda t: any(not t.things(person) for person in t.people)),
-)
+def _swappable(t: Telling) -> bool:
+    return all(len(t.things(person)) == 1 for person in t.people)
 
 
-def _who_has(t: Telling, thing: str) -> None:
-    holder = Ask("holder", t.holder[thing].name)
-    form = t.choose((0, 1, 2, 3))
-    if form == 0:
-        t.say(f" Now the {thing} belonged to ", holder, ".")
-    elif form == 1:
-        t.say(f" So the {thing} was with ", holder, ".")
-    elif form == 2:
-        t.say(" Who had the ", thing, " now? It was ", holder, ".")
+def _findable(t: Telling) -> bool:
+    return any(not t.things(person) for person in t.people)
 
 
-def _between(t: Telling) -> None:
-    t.say(
-        (
-            " The sun was shining.", " It was a fine day.", " They played and laughed.", " A bird sang a song.",
-            " They sat down to rest.", " They ran up and down the hill.", " The wind was blowing.",
-        ),
-    )  # fmt: skip
+_EVENTS = ((_giving, Telling.held), (_swapping, _swappable), (_losing, Telling.held), (_finding, _findable))
+
+
+def _news(t: Telling, thing: str) -> None:
+    """Who has the thing, sometimes; then who has what."""
+    if t.sometimes():
+        t.say((f" Who had the {thing} now? It was ", f" So the {thing} belonged to "), Ask("holder", t.holder[thing].name), ".")
+    _who_has_what(t, " Now ")
+
+
+_BETWEEN = (
+    " The sun was shining.", " It was a fine day.", " They played and laughed.", " A bird sang a song.", " They sat down to rest.",
+    " They ran up and down the hill.", " The wind was blowing.",
+)  # fmt: skip
 
 
 def _ending(t: Telling) -> None:
-    t.say((" In the evening they all went home.", " At the end of the day they said goodbye.", " Then it was time to go home."))
-    left = list(t.people)
-    while left:
-        person = t.choose(left)
-        left.remove(person)
-        things = [f"the {thing}" for thing in t.things(person)]
-        t.say(f" {person.name} went home with ", Ask("thing", (" and ".join(things) or "nothing") + "."))
-    t.say((" They were friends ever after.", " And they were all happy.", " They met again the next day."), " The end.")
+    t.say((" In the evening they went home.", " At the end of the day they said goodbye.", " Then it was time to go home."))
+    first = t.choose(t.people)
+    for person in (first, *t.others(first)):
+        t.say(f" {person.name} went home with ", t.belongings(person), ".")
+    t.say((" They were friends ever after.", " And they were both happy.", " They met again the next day."), " The end.")

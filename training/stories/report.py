@@ -18,7 +18,7 @@ _ASKED = {
 }
 
 
-def write_report(folder: Path, found: Measured, curve: list[tuple[int, float]], stories: int, seconds: float) -> None:
+def write_report(folder: Path, found: Measured, curve: list[tuple[int, float, float]], stories: int, seconds: float) -> None:
     run = {"stories": stories, "seconds": round(seconds), "torch": torch.__version__, "python": platform.python_version()}
     folder.mkdir(parents=True, exist_ok=True)
     document = {"format": "exactformer stories 1", **found.document(), "training": {**run, "loss": curve}}
@@ -26,7 +26,7 @@ def write_report(folder: Path, found: Measured, curve: list[tuple[int, float]], 
     (folder / "results.md").write_text(page(found, curve, stories, seconds))
 
 
-def page(found: Measured, curve: list[tuple[int, float]], stories: int, seconds: float) -> str:
+def page(found: Measured, curve: list[tuple[int, float, float]], stories: int, seconds: float) -> str:
     rows = [
         f"| {_ASKED[kind]} | {score.asked:,} | {score.right / score.asked:.1%} | "
         + (f"{score.named_last / score.asked:.1%} |" if score.named_last is not None else "50% by chance |")

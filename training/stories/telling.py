@@ -39,8 +39,15 @@ class Person:
         return Ask("pronoun", _HERS[his] if self.she else his)
 
 
+def often(words: Sequence[str]) -> list[str]:
+    """The first words more often than the last, as in any language."""
+    return [word for rank, word in enumerate(words) for _ in range(max(1, 24 // (rank + 1)))]
+
+
 @dataclass
 class Telling:
+    """Choices are made by `choose`, and what is said is given to `emit`, piece by piece."""
+
     choose: Callable[[Sequence[Any]], Any]
     emit: Callable[[str], None]
     people: list[Person] = field(default_factory=list)
@@ -71,13 +78,17 @@ class Telling:
     def held(self) -> list[str]:
         return [thing for thing, holder in self.holder.items() if holder is not None]
 
+    def belongings(self, person: Person) -> Ask:
+        """`the kite and the ball`, or `nothing`."""
+        return Ask("thing", " and ".join(f"the {thing}" for thing in self.things(person)) or "nothing")
+
     def new_person(self) -> Person:
         """`a shy fox named Nora`."""
         self.say(MANNERS, " ")
         kind = self.say((*GIRLS, *BOYS, *ANIMALS))
-        names = HERS if kind in GIRLS else HIS if kind in BOYS else (*HERS, *HIS)
+        names = HERS if kind in GIRLS else HIS if kind in BOYS else [name for pair in zip(HERS, HIS, strict=True) for name in pair]
         self.say(" named ")
-        name = self.say([name for name in names if name not in {person.name for person in self.people}])
+        name = self.say(often([name for name in names if name not in {person.name for person in self.people}]))
         person = Person(name, name in HERS)
         self.people.append(person)
         return person
@@ -85,6 +96,6 @@ class Telling:
     def new_thing(self, person: Person) -> str:
         """`a red kite`, which this person has."""
         self.say(LOOKS, " ")
-        thing = self.say([thing for thing in THINGS if thing not in self.holder])
+        thing = self.say(often([thing for thing in THINGS if thing not in self.holder]))
         self.holder[thing] = person
         return thing

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 
 import torch
 from torch import Tensor
@@ -44,17 +45,17 @@ def batches(examples: list[tuple[Tensor, Tensor]], seed: int) -> Iterator[tuple[
             yield pad_sequence(list(ids), batch_first=True), pad_sequence(list(weights), batch_first=True)
 
 
-def train(model: LlamaForCausalLM, examples: list[tuple[Tensor, Tensor]]) -> list[tuple[int, float]]:
-    """One pass over the stories. Returns the loss (natural logarithm, a token) every hundred steps."""
+def train(model: LlamaForCausalLM, examples: list[tuple[Tensor, Tensor]]) -> list[tuple[int, float, float]]:
+    """One pass over the stories. Every hundred steps: the loss (natural logarithm, a token), and that of words that are asked."""
     inner = [weight for name, weight in model.named_parameters() if weight.ndim == 2 and "embed" not in name]
     outer = [weight for name, weight in model.named_parameters() if weight.ndim == 1 or "embed" in name]
     optimizers = (
-        torch.optim.Muon(inner, lr=0.02, weight_decay=0.01, adjust_lr_fn="original"),
-        torch.optim.AdamW(outer, lr=0.004, betas=(0.9, 0.98), weight_decay=0.01),
+        torch.optim.Muon(inner, lr=0.01, weight_decay=0.01, adjust_lr_fn="original"),
+        torch.optim.AdamW(outer, lr=0.003, betas=(0.9, 0.98), weight_decay=0.01),
     )
     steps = len(examples) // BATCH
     rates = [LambdaLR(each, lambda step: min(1, step / 50, 1.5 * (1 - step / steps) + 0.01)) for each in optimizers]
-    curve, total, counted, start = [], 0.0, 0, time.monotonic()
+    curve, lately, start = [], [], time.monotonic()
     for step, (ids, weights) in enumerate(batches(examples, SEED), 1):
         losses = F.cross_entropy(model(ids[:, :-1], use_cache=False).logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
         weighing = weights[:, 1:].flatten()
@@ -62,11 +63,12 @@ def train(model: LlamaForCausalLM, examples: list[tuple[Tensor, Tensor]]) -> lis
         for each in (*optimizers, *rates):
             each.step()
         model.zero_grad()
-        total, counted = total + float(losses.detach()[weighing > 0].sum()), counted + int((weighing > 0).sum())
+        lately.append((float(losses.detach()[weighing > 0].mean()), float(losses.detach()[weighing == ASKED].mean())))
         if step % 100 == 0 or step == steps:
-            curve.append((step, round(total / counted, 4)))
-            print(f"step {step} of {steps}: loss {total / counted:.4f}, {time.monotonic() - start:.0f} s", flush=True)
-            total, counted = 0.0, 0
+            loss, asked = (round(fmean(column), 4) for column in zip(*lately, strict=True))
+            curve.append((step, loss, asked))
+            print(f"step {step} of {steps}: loss {loss}, asked {asked}, {time.monotonic() - start:.0f} s", flush=True)
+            lately.clear()
     return curve
 
 
@@ -100,7 +102,7 @@ def save(model: LlamaForCausalLM, tokenizer: Tokenizer, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write little stories, and train a tokenizer and a Llama on them.")
     parser.add_argument("folder", type=Path, help="where the model goes")
-    parser.add_argument("--stories", type=int, default=32_000, help="how many stories to train on (default: 32,000)")
+    parser.add_argument("--stories", type=int, default=24_000, help="how many stories to train on (default: 24,000)")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="where the figures go")
     options = parser.parse_args()
     torch.manual_seed(SEED)
