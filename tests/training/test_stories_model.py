@@ -6,19 +6,22 @@ import json
 from pathlib import Path
 
 import numpy as np
+import torch
 from training.stories import measure
 from training.stories.grammar import stories
+from training.stories.measure import measured
 from training.stories.reading import unread
-from training.stories.tokens import END, encoded
+from training.stories.tokens import END
 from training.stories.words import HERS, HIS, THINGS
+from transformers import LlamaForCausalLM
 
 from cli_runs import run
 from exactformer import load
 from exactformer.arithmetics import arithmetic
 from exactformer.model import forward
 from exactformer.model.cache import Cache
+from exactformer.worksheets import Input
 from exactformer.worksheets.models import model_folder
-from tokenizers import Tokenizer
 
 RESULTS = json.loads((Path(measure.__file__).parent / "results" / "results.json").read_text())
 
@@ -65,25 +68,30 @@ def told(prompt: str, most: int = 250) -> str:
     return tokenizer.decode(ids)
 
 
-def test_its_story_is_true_to_the_grammar() -> None:
-    text = told("Once upon a time")
+def test_a_held_out_story_is_told_true_to_its_end() -> None:
+    begun = "Once upon a time, there was a kind owl named Walter."
+    assert begun in {story.text[: len(begun)] for story in stories(20, held_out=True)}
+    text = told(begun)
     assert unread(text) == ""
     assert text.endswith("The end.")
-    assert text == RESULTS["told"].removesuffix(END)
 
 
-def test_who_has_what_is_answered_as_measured() -> None:
-    """On a few of the stories that are held out, by our own pass: no worse than the whole set by more than chance allows."""
+def test_our_own_pass_is_the_model_that_was_measured() -> None:
     sheet = load("stories")
-    tokenizer = Tokenizer.from_file(str(model_folder("stories") / "tokenizer.json"))
-    answered = []
-    for story in stories(25, held_out=True):
-        ids, questions = encoded(tokenizer, story)
-        logits = forward(sheet.model, ids, arithmetic("float64"))
-        answered += [all(np.argmax(logits[at - 1]) == ids[at] for at in places) for kind, places in questions if kind == "holder"]
-    score = RESULTS["scores"]["holder"]
-    assert len(answered) > 20
-    assert sum(answered) / len(answered) > score["right"] / score["asked"] - 0.15
+    ids = list(Input("Once upon a time, there was a little girl named Lily.").of(sheet))
+    peer = LlamaForCausalLM.from_pretrained(model_folder("stories"), dtype=torch.float64)
+    with torch.inference_mode():
+        expected = peer(torch.tensor([ids])).logits[0].numpy()
+    found = forward(sheet.model, ids, arithmetic("float64"))
+    assert np.abs(found - expected).max() < 1e-4  # the library's angles are of float32
+
+
+def test_held_out_stories_are_answered_as_measured() -> None:
+    found = measured(model_folder("stories"), 20, 1)
+    for kind, score in found.scores.items():
+        whole = RESULTS["scores"][kind]
+        assert score.asked > 5
+        assert abs(score.right / score.asked - whole["right"] / whole["asked"]) < 0.15
 
 
 def test_the_results_are_in_the_documentation() -> None:
