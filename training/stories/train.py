@@ -1,7 +1,7 @@
 """python -m training.stories.train FOLDER: writes stories, trains a tokenizer and a Llama on them, and measures what it has learnt.
 
 The stories, the tokenizer and the order of the batches are the same in every run. The weights are not, to the last bit: PyTorch
-adds in another order on another machine. The loss is the same to about two digits.
+adds in another order on another machine. The loss comes out about the same.
 """
 
 from __future__ import annotations
