@@ -27,6 +27,7 @@ from exactformer.cli.common import (
     refuse,
 )
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
+from exactformer.messages import printable
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -262,6 +263,14 @@ class _Run:
                 return UNDECIDED
         return DONE
 
+    def _whole_text(self) -> str:
+        """Several tokens are read more easily as the text that they are."""
+        proved = [claim.token for claim in self.claims if claim.token is not None]
+        if self.worksheet.tokenizer is None or len(proved) < 2:
+            return ""
+        text = printable(self.worksheet.tokenizer.decode([*self.ids, *proved]), besides="\n\t")
+        return f"\n{len(proved):,} tokens, each proved:\n{text}\n"
+
     def _hand_out(self) -> None:
         from exactformer.certificates.certificate import certificate_of
         from exactformer.render import certificates
@@ -277,6 +286,7 @@ class _Run:
         parts = [] if self.streams else [certificates.heading(self.title, self.ids, self.name)]
         if not self.streams:
             parts += [certificates.claim_text(claim, n, self.name) for n, claim in enumerate(self.claims, start=1)]
+        parts += [self._whole_text()]
         parts += [] if self.audit is None else [certificates.audit_text(self.audit)]
         parts += [] if self.expected is None else [f"\n{certificates.expected_text(self.expected, self.name)}\n"]
         parts += [certificates.floats_text(errors, self.name) for errors in self.floats]

@@ -22,6 +22,7 @@ from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
 from exactformer.worksheets.cost import check_pass, check_patterns
+from exactformer.worksheets.models import MODELS, model_folder
 from exactformer.worksheets.reader import Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
@@ -137,8 +138,8 @@ def _noted(step: Step, notes: tuple[tuple[str, str], ...]) -> Step:
 
 
 def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Worksheet:
-    """A built-in example by name, a worksheet by path, or the model in a folder, whose rotary angles are read as `open_checkpoint`
-    says.
+    """A built-in example or model by name, a worksheet by path, or the model in a folder, whose rotary angles are read as
+    `open_checkpoint` says.
 
     >>> load("capstone").trace("a b").token(1)
     'a'
@@ -146,14 +147,16 @@ def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Workshee
     name = os.fspath(source)
     if name in examples():
         return loads(example_text(name), name)
+    if name in MODELS:
+        return _built_in(name, reading)
     if not name:
-        raise WorksheetError(f"the name of the worksheet is empty (built-in examples: {', '.join(examples())})")
+        raise WorksheetError(f"the name of the worksheet is empty (built-in examples: {', '.join((*examples(), *MODELS))})")
     path = Path(name)
     if path.is_dir() or path.suffix in ENDINGS:
         return _checkpoint(name, reading)
     if path.suffix == ".json" and path.is_file():
         raise WorksheetError(f"{name}: is JSON, not a worksheet; for a model, give its folder: {path.parent}")
-    return loads(read_text(path, "example", examples()).removeprefix("\ufeff"), name)
+    return loads(read_text(path, "example", (*examples(), *MODELS)).removeprefix("\ufeff"), name)
 
 
 def _checkpoint(name: str, reading: Reading) -> Worksheet:
@@ -171,8 +174,16 @@ def _checkpoint(name: str, reading: Reading) -> Worksheet:
     )  # fmt: skip
 
 
+def _built_in(name: str, reading: Reading) -> Worksheet:
+    card, worksheet = MODELS[name], _checkpoint(str(model_folder(name)), reading)
+    tokens = tuple(piece.name for piece in worksheet.pieces(card.prompt))
+    return replace(worksheet, tokens=tokens, title=card.title, about=f"{card.about} {worksheet.about}")
+
+
 def example_text(name: str) -> str:
     """The worksheet of a built-in example."""
+    if name in MODELS:
+        raise WorksheetError(f"{name}: is a built-in model, which has no worksheet")
     if name not in examples():
         raise WorksheetError(f"{name}: there is no built-in example of that name ({', '.join(examples())})")
     return (files("exactformer.worksheets") / "examples" / f"{name}.toml").read_text(encoding="utf-8")

@@ -1,0 +1,32 @@
+"""The built-in models: folders as the transformers library writes them, in the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    title: str
+    about: str
+    prompt: str  # its input, where none is given
+
+
+MODELS = {
+    "stories": BuiltIn(
+        "A Llama that tells little stories",
+        "Four blocks, trained on stories of a grammar: names, pronouns, who has what. docs/stories.md says how well.",
+        "Once upon a time",
+    )
+}
+
+
+def model_folder(name: str) -> Path:
+    """Where a built-in model is.
+
+    >>> sorted(file.name for file in model_folder("stories").iterdir())
+    ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json']
+    """
+    return Path(str(files("exactformer"))) / "models" / name
