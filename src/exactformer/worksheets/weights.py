@@ -10,13 +10,12 @@ from functools import cache
 from hashlib import shake_256
 from math import prod
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from flint import fmpq
 
 from exactformer.model import BlockWeights, Config, ConfigError, Model, Weights
-from exactformer.model.weights import declared
 from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.reading import Decimal, described
@@ -52,23 +51,32 @@ def read_model(worksheet: Table, tokenizer: Tokenizer | None = None) -> Model:
 def _choices(fields: Table, table: Any) -> dict[str, Any]:
     """The fields of a configuration, each read as its type says."""
     found: dict[str, Any] = {"length": len(table) if isinstance(table, list) else None}
-    kinds = _kinds()
-    for field in sorted(declared_fields(Config), key=lambda field: field.metadata.get("needs", "")):  # what others need comes first
-        settings = {"worksheet": "must" if field.default is MISSING else "may", "needs": ""} | dict(field.metadata)
-        if field.name == "vocabulary" or settings["worksheet"] == "cannot":
+    for choice in _offered():
+        if choice.needs and not found.get(choice.needs):
             continue
-        if settings["needs"] and not found.get(settings["needs"]):
-            continue
-        if field.name in fields.raw or settings["worksheet"] == "must":
-            found[field.name] = _setting(fields, field.name, kinds[field.name])
-        fields.take(field.name, None)
+        if choice.must or choice.name in fields.raw:
+            found[choice.name] = _setting(fields, choice.name, choice.kind)
+        fields.take(choice.name, None)
     return found
 
 
+class _Choice(NamedTuple):
+    name: str
+    kind: Any  # its type
+    must: bool
+    needs: str  # a field without which it means nothing
+
+
 @cache
-def _kinds() -> dict[str, Any]:
-    """The type of every field of a configuration."""
-    return get_type_hints(Config)
+def _offered() -> tuple[_Choice, ...]:
+    """The fields of a configuration that a worksheet may say; those that others need come first."""
+    kinds = get_type_hints(Config)
+    choices = []
+    for field in declared_fields(Config):
+        said = field.metadata.get("worksheet", "must" if field.default is MISSING else "may")
+        if field.name != "vocabulary" and said != "cannot":
+            choices.append(_Choice(field.name, kinds[field.name], said == "must", field.metadata.get("needs", "")))
+    return tuple(sorted(choices, key=lambda choice: choice.needs))
 
 
 def _setting(fields: Table, name: str, kind: Any) -> Any:
@@ -108,11 +116,6 @@ def _weights(fields: Table, config: Config) -> Weights:
     blocks = fields.tables("blocks")
     if len(blocks) != config.blocks:
         raise fields.error("blocks", f"has {len(blocks)} entries, but model.blocks is {config.blocks}")
-    for name, weight in declared(config).items():
-        if prod(weight.shape) > _MOST_ENTRIES:
-            raise ConfigError(
-                name, f"would have {prod(weight.shape):,} entries; in a worksheet a weight may have {_MOST_ENTRIES:,}"
-            )
     result: Weights = _group(fields, Weights, config)
     return result
 
@@ -140,8 +143,11 @@ def _may_be_silent(kind: type) -> bool:
 
 
 def _weight(fields: Table, name: str, metadata: Any, config: Config) -> Array | None:
+    shape = tuple(axis.size(config) for axis in metadata["axes"])
+    if prod(shape) > _MOST_ENTRIES:
+        raise fields.error(name, f"would have {prod(shape):,} entries; in a worksheet a weight may have {_MOST_ENTRIES:,}")
     if name in fields.raw or not (metadata["optional"] or metadata["usual"]):
-        return _array(fields, name, tuple(axis.size(config) for axis in metadata["axes"]))
+        return _array(fields, name, shape)
     fields.take(name, None)
     try:
         return metadata["usual"](config) if metadata["usual"] else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -189,10 +190,11 @@ def example_text(name: str) -> str:
     return (files("exactformer.worksheets") / "examples" / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def examples() -> dict[str, str]:
-    """The built-in examples: names and files."""
+@cache
+def examples() -> tuple[str, ...]:
+    """The names of the built-in examples."""
     folder = files("exactformer.worksheets") / "examples"
-    return {entry.name[:-5]: entry.name for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".toml")}
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
 
 
 def loads(text: str, name: str = "worksheet") -> Worksheet:
