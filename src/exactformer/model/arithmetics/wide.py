@@ -6,6 +6,7 @@ as many bits as it takes to tell the largest from all others; probabilities are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flint import arb
@@ -13,6 +14,7 @@ from flint import arb
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.model.arithmetics.exact import ExactArithmetic
 from exactformer.model.arithmetics.roles import Choice
+from exactformer.numbers import Number
 from exactformer.numbers.arrays import Array
 
 WIDE = 2048  # columns
@@ -20,11 +22,20 @@ _LADDER = (128, 256, 512, 1024, 2048)  # bits
 
 
 class WideExactArithmetic(ExactArithmetic):
+    _logits: Callable[[int], Array]  # of this pass, to so many bits
+
     def linear(self, x: Array, weight: Array, bias: Array | None) -> Array:
         if weight.shape[1] < WIDE:
             return super().linear(x, weight, bias)
-        self._wide = (x, weight, bias)
-        return _as_balls(_LADDER[0], x, weight, bias)
+        self._logits = lambda bits: _as_balls(bits, x, weight, bias)
+        return self._logits(_LADDER[0])
+
+    def cap(self, x: Any, limit: Number) -> Any:
+        if not _are_balls(x):
+            return super().cap(x, limit)
+        uncapped = self._logits
+        self._logits = lambda bits: ArbArithmetic(bits).cap(uncapped(bits), limit)
+        return ArbArithmetic(_LADDER[0]).cap(x, limit)
 
     def softmax(self, rows: Array) -> Array:
         return ArbArithmetic(_LADDER[0]).softmax(rows) if _are_balls(rows) else super().softmax(rows)
@@ -36,7 +47,7 @@ class WideExactArithmetic(ExactArithmetic):
         for bits in _LADDER[1:]:
             if all(choice.proved for choice in choices):
                 break
-            choices = ArbArithmetic(bits).choose(_as_balls(bits, *self._wide))
+            choices = ArbArithmetic(bits).choose(self._logits(bits))
         return choices
 
 
