@@ -224,20 +224,36 @@ def test_a_reading_that_nobody_knows(tmp_path: Path) -> None:
         open_checkpoint(write_llama(tmp_path), reading="exact")  # type: ignore[arg-type]
 
 
-def test_a_command_takes_a_reading(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("trace", "--ids", "0,1,2", "--arithmetic", "float64"),
+        ("grad", "--ids", "0,1,2", "--target", "1 2 0", "--arithmetic", "float64"),
+        ("generate", "--ids", "0,1,2", "--max", "2", "--arithmetic", "float64", "--format", "json"),
+        ("circuits", "--head", "0.0", "--distance", "1", "--decimals", "12"),
+        ("prove", "--schedule", "kv-cache", "--ids", "0,1,2"),
+    ],
+    ids=lambda asked: asked[0],
+)
+def test_a_command_takes_a_reading(tmp_path: Path, asked: tuple[str, ...]) -> None:
     from click.testing import CliRunner
 
-    from exactformer.cli.generate import command
+    from exactformer.cli import commands
 
-    folder = write_llama(tmp_path)
-    asked = ["--ids", "0,1,2", "--max", "2", "--arithmetic", "float64", "--format", "json"]
-    ideal, stored = (CliRunner().invoke(command, [str(folder), *asked, "--reading", reading]) for reading in ("ideal", "stored"))
-    assert ideal.exit_code == stored.exit_code == 0
-    assert ideal.output != stored.output
-    assert load(str(folder), "stored").reading.startswith("stored: rotary angles are position times the float32")
-    refused = CliRunner().invoke(command, ["capstone", "--reading", "stored"])
+    def said(source: str, reading: str) -> Any:
+        return CliRunner().invoke(commands, [asked[0], source, *asked[1:], "--reading", reading])
+
+    folder = str(write_llama(tmp_path))
+    ideal, stored = said(folder, "ideal"), said(folder, "stored")
+    assert ideal.exit_code == stored.exit_code == 0, stored.output
+    assert asked[0] == "prove" or ideal.output != stored.output
+    refused = said("capstone", "stored")
     assert refused.exit_code != 0
     assert "--reading stored: capstone has nothing that can be read in two ways" in str(refused.exception or "") + refused.output
+
+
+def test_a_worksheet_says_which_reading_it_has(tmp_path: Path) -> None:
+    assert load(str(write_llama(tmp_path)), "stored").reading.startswith("stored: rotary angles are position times the float32")
 
 
 def test_random_settings_are_refused_in_a_line_or_read(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from exactformer.cli.common import Whole, emit, keep_the_source, output_option, refuse, set_option
-from exactformer.cli.inputs import opened, source_argument
+from exactformer.cli.inputs import opened, reading_option, source_argument
 
 
 @click.command("circuits")
@@ -16,16 +16,18 @@ from exactformer.cli.inputs import opened, source_argument
 @click.option("--distance", type=Whole(0, 1_000_000), help="With rotary positions: how far back the key is.  [default: 0]")
 @click.option("--decimals", type=Whole(0, 1000), help="Round numbers to this many decimals, proved.")
 @set_option
+@reading_option
 @output_option
 def command(
-    source: str, head: str | None, distance: int | None, decimals: int | None, changes: tuple[str, ...], output: Path | None
-) -> None:
+    source: str, head: str | None, distance: int | None, decimals: int | None, changes: tuple[str, ...], reading: str,
+    output: Path | None,
+) -> None:  # fmt: skip
     """Print the QK and OV circuits of every head in token space, exact."""
     from exactformer.circuits import circuits
     from exactformer.render import tables
 
     keep_the_source(source, output)
-    worksheet = opened(source, changes)
+    worksheet = opened(source, changes, reading=reading)
     worksheet.checked()
     config = worksheet.model.config
     refuse(distance is not None and config.positions != "rotary", "--distance goes with rotary positions: this model has none")

@@ -25,7 +25,7 @@ from exactformer.cli.common import (
     upstream,
     width,
 )
-from exactformer.cli.inputs import ids_of, input_options, opened, source_argument
+from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.command("grad")
 @source_argument("capstone")
 @input_options
+@reading_option
 @change_options
 @click.option("--target", metavar="NAMES", help="Target tokens, one for each position: the loss is their mean cross-entropy.")
 @click.option(
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(FORMATS[:4]), default="text", show_default=True)
 @output_option
 def command(
-    source: str, asked: Input, changes: tuple[str, ...], hard: bool, mask: str | None, target: str | None,
+    source: str, asked: Input, reading: str, changes: tuple[str, ...], hard: bool, mask: str | None, target: str | None,
     rows: str | None, rate: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Trace the backward pass: the gradient of every step and weight. A model with logits needs --target."""
@@ -63,7 +64,7 @@ def command(
     )
     digits_of_named_numbers(arithmetic)
     with Progress() as progress:
-        worksheet = opened(source, changes, hard, mask)
+        worksheet = opened(source, changes, hard, mask, reading=reading)
         has_logits = worksheet.model.config.unembedding != "none"
         refuse(
             has_logits and target is None and rows is None,

@@ -26,7 +26,7 @@ from exactformer.cli.common import (
     settled_arithmetic,
     signs_of_life,
 )
-from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, source_argument
+from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, reading_option, source_argument
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
 @click.option("--tile", type=Whole(1), default=2, show_default=True, help="Keys in a tile of flash attention.")
 @click.option("--forget-rescaling", is_flag=True, help="With --schedule flash: make its classic mistake, which is refuted.")
 @input_options
+@reading_option
 @change_options
 @digits_option
 @click.option(
@@ -74,8 +75,8 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
 @output_option
 def command(
     source: str, length: int | None, rule: str | None, strength: str | None, journal: Path | None, workers: int | None,
-    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, asked: Input, changes: tuple[str, ...],
-    hard: bool, mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
+    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, asked: Input, reading: str,
+    changes: tuple[str, ...], hard: bool, mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
     from exactformer.worksheets.cost import PROVING
@@ -89,7 +90,7 @@ def command(
         name = {"form": "format", "changes": "set"}.get(option, option).replace("_", "-")
         refuse(given(option), f"--{name}: does not go with {'--schedule' if schedule is not None else '--length'}")
     if schedule is not None:
-        _schedule(source, schedule, tile, forget_rescaling, asked, digits, output)
+        _schedule(source, schedule, tile, forget_rescaling, asked, reading, digits, output)
         return
     assert length is not None
     searching = strength == SEARCH
@@ -101,9 +102,9 @@ def command(
     if rule == "relative":
         extra = next((name for name in ("strength", "journal", "workers", "cluster", "form", "arithmetic") if given(name)), None)
         refuse(extra is not None, f"--{'format' if extra == 'form' else extra}: does not go with --rule relative")
-        _relative(opened(source, changes), source, length, output)
+        _relative(opened(source, changes, reading=reading), source, length, output)
         return
-    worksheet = loaded(source)
+    worksheet = loaded(source, reading)
     longer = length if worksheet.circuit is not None and length > worksheet.circuit.length else None
     worksheet = changed(worksheet, changes, hard, mask, None if searching else strength, longer)
     if searching:
@@ -263,7 +264,7 @@ def _search(
 
 
 def _schedule(
-    source: str, schedule: str, tile: int, forget_rescaling: bool, asked: Input, digits: int, output: Path | None
+    source: str, schedule: str, tile: int, forget_rescaling: bool, asked: Input, reading: str, digits: int, output: Path | None
 ) -> None:
     from exactformer.render import schedules as rendering
     from exactformer.trace.schedules import flash, kv_cache
@@ -274,7 +275,7 @@ def _schedule(
             given(option) and schedule != "flash", f"--{option.replace('_', '-')}: goes with --schedule flash, not with {schedule}"
         )
     with Progress() as progress:
-        worksheet = opened(source)
+        worksheet = opened(source, reading=reading)
         trace = worksheet.trace(ids_of(asked, worksheet), progress=progress)
         if schedule == "kv-cache" and trace.model.config.mask == "none":
             raise click.ClickException("--schedule kv-cache: without a mask, earlier positions read later ones")
