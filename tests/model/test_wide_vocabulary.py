@@ -11,7 +11,7 @@ from flint import arb, ctx
 import exactformer as xf
 from exactformer.model import Config, Model, Weights
 from exactformer.model.arithmetics.wide import WIDE
-from exactformer.trace import run
+from exactformer.trace import gradient, run
 
 
 def _model(logit_cap: str | None, lead: Fraction) -> Model:
@@ -39,3 +39,9 @@ def test_capped_logits_are_balls_around_the_truth(lead: Fraction) -> None:
 
 def test_equal_logits_are_not_decided_by_rounding() -> None:
     assert run(_model("3/2", Fraction(0)), ("t5",), "exact").token(0) is None
+
+
+def test_a_gradient_is_refused_in_a_line() -> None:
+    trace = run(_model(None, Fraction(1)), ("t5",), "exact")
+    with pytest.raises(xf.Refused, match="exact: over 2,048 tokens logits are enclosures; gradients go with arb"):
+        gradient(trace, "t0")

@@ -61,7 +61,7 @@ class ExactArithmetic(Adjoints):
         self.structure = Structure()  # proofs of one pass are about one graph
 
     def for_gradients(self) -> ExactArithmetic:
-        return ExactArithmetic(_HANDING_BACK)
+        return type(self)(_HANDING_BACK)
 
     def settle(self, values: Array) -> Array:
         """The same array with what is proved rational made so."""

@@ -14,6 +14,7 @@ from flint import arb
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.model.arithmetics.exact import ExactArithmetic
 from exactformer.model.arithmetics.roles import Choice
+from exactformer.model.fields import ConfigError
 from exactformer.numbers import Number
 from exactformer.numbers.arrays import Array
 
@@ -39,6 +40,13 @@ class WideExactArithmetic(ExactArithmetic):
 
     def softmax(self, rows: Array) -> Array:
         return ArbArithmetic(_LADDER[0]).softmax(rows) if _are_balls(rows) else super().softmax(rows)
+
+    def cross_entropy(self, logits: Array, targets: list[int]) -> tuple[Any, Array]:
+        if _are_balls(logits):
+            raise ConfigError(
+                "exact", f"over {logits.shape[1]:,} tokens logits are enclosures; gradients go with arb, float64, float32"
+            )
+        return super().cross_entropy(logits, targets)
 
     def choose(self, logits: Array) -> list[Choice]:
         if not _are_balls(logits):
