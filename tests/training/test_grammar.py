@@ -16,11 +16,11 @@ def test_a_seed_is_a_story() -> None:
     assert [write(seed) for seed in range(20)] == [write(seed) for seed in range(20)]
     assert write(1).text == (
         "Once upon a time, there was a merry queen named Mia. She had a pretty violin. One morning, Mia went to the village. "
-        "There she met a kind rabbit named Anna. Anna had a red button. Mia and Anna swapped their things. Now Anna had the "
-        'violin, and Mia had the button. The sun was shining. Mia liked the violin, so Anna gave it to Mia. "Thank you, '
-        'Anna," said Mia. She was full of joy. Who had the violin now? It was Mia. Now Anna had nothing, and Mia had the '
-        "violin and the button. Then it was time to go home. Mia went home with the violin and the button. Anna went home "
-        "with nothing. And they were both happy. The end."
+        "There she met a kind rabbit named Robin. Robin had a red lamp. Mia and Robin swapped their things. Now Robin had "
+        'the violin, and Mia had the lamp. The sun was shining. Mia liked the violin, so Robin gave it to Mia. "Thank you, '
+        'Robin," said Mia. She was full of joy. Who had the violin now? It was Mia. Now Robin had nothing, and Mia had the '
+        "violin and the lamp. Then it was time to go home. Mia went home with the violin and the lamp. Robin went home with "
+        "nothing. And they were both happy. The end."
     )
 
 
@@ -45,12 +45,12 @@ def test_what_is_written_is_read(seed: int) -> None:
 def test_what_is_not_true_is_not_read() -> None:
     text = write(1).text
     for right, wrong in (
-        ("Anna went home with nothing", "Anna went home with the button"),
-        ("Now Anna had the violin", "Now Anna had the button"),
-        ("Now Anna had nothing", "Now Mia had nothing"),
-        ("It was Mia", "It was Anna"),
+        ("Robin went home with nothing", "Robin went home with the lamp"),
+        ("Now Robin had the violin", "Now Robin had the lamp"),
+        ("Now Robin had nothing", "Now Mia had nothing"),
+        ("It was Mia", "It was Robin"),
         ("There she met", "There he met"),
-        ("said Mia. She was", "said Anna. She was"),
+        ("said Mia. She was", "said Robin. He was"),
     ):
         changed = text.replace(right, wrong)
         assert text.index(right) <= len(changed) - len(unread(changed)) <= text.index(right) + len(wrong)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -39,9 +39,14 @@ class Person:
         return Ask("pronoun", _HERS[his] if self.she else his)
 
 
-def often(words: Sequence[str]) -> list[str]:
-    """The first words more often than the last, as in any language."""
-    return [word for rank, word in enumerate(words) for _ in range(max(1, 24 // (rank + 1)))]
+def often(words: Sequence[str], but: Collection[str]) -> list[str]:
+    """The first words more often than the last, as in any language; where some are taken, the last more often than the first.
+
+    >>> [words.count("a") for words in (often("abc", ()), often("abc", "b"))]
+    [24, 12]
+    """
+    free = [word for word in (reversed(words) if but else words) if word not in but]
+    return [word for rank, word in enumerate(free) for _ in range(max(1, 24 // (rank + 1)))]
 
 
 @dataclass
@@ -88,7 +93,7 @@ class Telling:
         kind = self.say((*GIRLS, *BOYS, *ANIMALS))
         names = HERS if kind in GIRLS else HIS if kind in BOYS else [name for pair in zip(HERS, HIS, strict=True) for name in pair]
         self.say(" named ")
-        name = self.say(often([name for name in names if name not in {person.name for person in self.people}]))
+        name = self.say(often(names, {person.name for person in self.people}))
         person = Person(name, name in HERS)
         self.people.append(person)
         return person
@@ -96,6 +101,6 @@ class Telling:
     def new_thing(self, person: Person) -> str:
         """`a red kite`, which this person has."""
         self.say(LOOKS, " ")
-        thing = self.say(often([thing for thing in THINGS if thing not in self.holder]))
+        thing = self.say(often(THINGS, self.holder))
         self.holder[thing] = person
         return thing

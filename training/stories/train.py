@@ -75,7 +75,7 @@ def train(model: LlamaForCausalLM, examples: list[tuple[Tensor, Tensor]]) -> lis
 def untrained(tokenizer: Tokenizer) -> LlamaForCausalLM:
     end = tokenizer.token_to_id(END)
     config = LlamaConfig(
-        hidden_size=64, intermediate_size=172, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, hidden_act="silu",
+        hidden_size=64, intermediate_size=172, num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=2, hidden_act="silu",
         vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=256, rms_norm_eps=1e-5, tie_word_embeddings=True,
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0}, initializer_range=0.06, bos_token_id=None,
         eos_token_id=end,
@@ -102,7 +102,7 @@ def save(model: LlamaForCausalLM, tokenizer: Tokenizer, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write little stories, and train a tokenizer and a Llama on them.")
     parser.add_argument("folder", type=Path, help="where the model goes")
-    parser.add_argument("--stories", type=int, default=24_000, help="how many stories to train on (default: 24,000)")
+    parser.add_argument("--stories", type=int, default=32_000, help="how many stories to train on (default: 32,000)")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="where the figures go")
     options = parser.parse_args()
     torch.manual_seed(SEED)

@@ -17,7 +17,7 @@ class BuiltIn:
 MODELS = {
     "stories": BuiltIn(
         "A Llama that tells little stories",
-        "Four blocks, trained on stories of a grammar: names, pronouns, who has what. docs/stories.md says how well.",
+        "Five blocks, trained on stories of a grammar: names, pronouns, who has what. docs/stories.md says how well.",
         "Once upon a time",
     )
 }
