@@ -1,5 +1,6 @@
 # `make` sets up and traces the capstone; `make test` sets up and runs every check; `make bench` runs the benchmarks;
-# `make test-large` certifies models of the sizes of GPT-2 small, SmolLM2-135M and Qwen2.5-0.5B (minutes, and 10 GB of memory).
+# `make test-large` certifies models of the sizes of GPT-2 small, SmolLM2-135M and Qwen2.5-0.5B, and runs what else takes long
+# (minutes, and 10 GB of memory).
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
@@ -16,7 +17,7 @@ test: $(VENV)/ready-dev lint
 	$(BIN)/pytest -n auto
 
 test-large: $(VENV)/ready-dev
-	$(BIN)/pytest -m large tests/large
+	$(BIN)/pytest -m large
 
 lint: $(VENV)/ready-dev
 	$(BIN)/ruff check .

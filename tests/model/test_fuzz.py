@@ -52,7 +52,12 @@ def run(seed: int, monkeypatch: pytest.MonkeyPatch) -> Log:
     return log
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+def sampled(first: int, last: int, quick: int) -> list[object]:
+    """Some of the parts in every run of the tests, all of them in `make test-large`."""
+    return [pytest.param(n, marks=() if n < first + quick else pytest.mark.large) for n in range(first, last)]
+
+
+@pytest.mark.parametrize("chunk", sampled(0, CHUNKS, 8))
 def test_recovered_values_and_decisions_hold_at_600_bits(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     recovered = decided = undecided = 0
     for seed in range(chunk, MODELS, CHUNKS):
@@ -79,7 +84,7 @@ def test_recovered_values_and_decisions_hold_at_600_bits(chunk: int, monkeypatch
     assert undecided == 0
 
 
-@pytest.mark.parametrize("first", range(1000, 1004))
+@pytest.mark.parametrize("first", sampled(1000, 1004, 2))
 def test_false_claims_are_refused(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values moved by 1e-100, rationals that are close, near-ties: none is accepted."""
     asked, tiny = 0, fmpq(1, 10**100)
