@@ -196,7 +196,7 @@ def test_what_rational_weights_lose(digits: int) -> None:
     """Lemma 19: the floats nearest to them are right to u of themselves; the slices to 2^−337 in each entry."""
     true = fractions(np.random.default_rng(digits).standard_normal((3, 4))) / (3 * 10**digits)
     matrix = weights.Matrix((numbers(true),), "w", weights.VerifiedNorms())
-    in_floats = sum(((true - fractions(matrix.dense)) ** 2).ravel())
+    in_floats = sum(((true - fractions(np.concatenate(list(matrix.dense()), axis=1))) ** 2).ravel())
     assert in_floats < Fraction(matrix.dense_slack) ** 2 <= 40 * sum((true**2).ravel()) * U**2
     assert sum((true**2).ravel()) <= Fraction(matrix.frobenius) ** 2
     slices = sum(((true - matrix._integers[0] * power(-weights.RATIONAL_BITS)) ** 2).ravel())

@@ -46,6 +46,5 @@ class Prepared:
     def prepare(self, progress: Callable[[str], None] = lambda step: None) -> None:
         """Compute every norm and see how radii grow, unless that is known. A model whose scout goes astray has no outlook."""
         if self.outlook is None:
-            with contextlib.suppress(Undecided):
+            with contextlib.suppress(Undecided), self.store.passing_through():
                 self.outlook = scout(self.model, self.store, progress)
-            self.store.trim(lambda name: 1)

@@ -18,7 +18,7 @@ BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more
 def product(x: Ball, matrix: Matrix, bias: Vector | None, by_entry: bool = False) -> tuple[Any, Any]:
     """x W + b of the midpoint, and its rounding: L2 of each row, or of every entry (Lemmas 3 and 4)."""
     if x.n == FLOAT:
-        mid, terms = in_blocks(x.mid, matrix.dense)
+        mid, terms = _beside([in_blocks(x.mid, part) for part in matrix.dense()])
         sizes = row_norms(x.mid)
         if by_entry:
             rounding = bounds.gamma(terms) * sizes[:, None] * matrix.column_sizes(None)
@@ -30,8 +30,7 @@ def product(x: Ball, matrix: Matrix, bias: Vector | None, by_entry: bool = False
             ends = np.abs(mid) + 2 * np.abs(bias.floats)
             rounding = rounding + bounds.UNIT * (ends if by_entry else row_norms(ends))
         return mid, rounding * bounds.UP
-    mid = matrix.sliced.times(x.mid)
-    entry = matrix.sliced.error()
+    mid, entry = _beside([(part.times(x.mid), part.error()) for part in matrix.sliced()])
     if bias is not None:
         limbs, exact = bias.limbs(x.n)
         mid += limbs.reshape(x.n, 1, -1)
@@ -53,6 +52,13 @@ def reach(x: Ball, matrix: Matrix, piece: int = 0) -> Any:
 def gained_of(x: Ball) -> Gained:
     """What is known of the error of x, where it comes from a norm; else it is all in `inner`, without a gain."""
     return x.gained or Gained(None, x.radius, np.zeros(len(x)))
+
+
+def _beside(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Products with some columns, with the next ones, …, as one; the bound is that of the worst."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([product for product, _ in parts], axis=-1), max(bound for _, bound in parts)
 
 
 def in_blocks(x: Any, matrix: Any) -> tuple[Any, int]:

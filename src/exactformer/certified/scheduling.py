@@ -22,6 +22,7 @@ _FLOAT_NOISE = -35.5  # the same of floats
 _SPARE = 3.0  # bits by which the radius should stay below the lead: one for two radii, the rest for several halves at once
 _WIDEST = -2.0  # bits of a lead that is made use of: radii any larger no longer grow in proportion
 _PROBE = 128  # tokens that the scout reads
+_HEADS = 24  # positions whose logits it looks at, at least
 _GOLDEN = 0.6180339887  # multiples of it are spread evenly, however many
 _LEAD = 1 / 4  # of the median lead: with `_SPARE`, a schedule is too short for one prompt in twenty or so
 
@@ -79,6 +80,7 @@ def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda s
     sizes: list[list[float]] = []
     before = np.full(length, _SMALL)
     first = "embed" if model.config.positions == "none" else "blocks.0.resid_pre"
+    last, rows = f"blocks.{model.config.blocks - 1}.resid_post", _some_rows(lengths)
 
     def note(step: Step) -> Any:
         nonlocal before
@@ -97,13 +99,23 @@ def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda s
             before = value.radius * (_SMALL / most) if 0 < most < math.inf else np.full(length, _SMALL)
             before = np.maximum(before, _LEAST)
         sizes.append(_bits_up_to(lengths, np.sqrt(np.square(value.midpoint()).mean(axis=-1))))
-        return Ball(value.mid, value.n, before)
+        ball = Ball(value.mid, value.n, before)
+        if name == last:  # logits take more memory, and more time, than a block
+            before = before[rows]
+            return ball[rows]
+        return ball
 
     ids = [int(n * _GOLDEN * size) % size for n in range(length)]
     logits = forward(model, ids, CertifiedArithmetic(store, (FLOAT,)), note)
-    halves.append(_bits_up_to(lengths, logits.spread().max(axis=-1) / _most(before)))
+    growth = logits.spread().max(axis=-1) / _most(before)
+    halves.append(_bits_up_to(lengths if len(growth) == length else [int((rows < n).sum()) for n in lengths], growth))
     growths = zip(lengths, zip(*halves, strict=True), zip(*sizes, strict=True), strict=True)
     return Outlook(tuple(Growth(*growth) for growth in growths), _usual_lead(logits.midpoint()))
+
+
+def _some_rows(lengths: list[int]) -> Any:
+    """Positions all over the pass, those among them at which prompts of these lengths end."""
+    return np.unique([n - 1 for n in lengths] + np.linspace(0, lengths[-1] - 1, min(_HEADS, lengths[-1])).astype(int).tolist())
 
 
 def _most(radii: Any) -> Any:

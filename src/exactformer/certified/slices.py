@@ -86,23 +86,6 @@ class Sliced:
         return y, y if HALF * self.first + second * self.below <= FOLDED else x
 
 
-class SideBySide:
-    """Slices of some columns, and of the next ones, …"""
-
-    def __init__(self, parts: list[Sliced]) -> None:
-        self.parts = parts
-
-    def error(self) -> float:
-        return max(part.error() for part in self.parts)
-
-    def times(self, x: Limbs) -> Limbs:
-        return np.concatenate([part.times(x) for part in self.parts], axis=-1)
-
-
-def side_by_side(parts: list[Sliced]) -> Sliced | SideBySide:
-    return parts[0] if len(parts) == 1 else SideBySide(parts)
-
-
 class _Apart:
     """Entries that are kept apart, by columns: their digits level by level, and products with them."""
 

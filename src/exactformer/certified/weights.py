@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from exactformer.certified.ball import row_norms
 from exactformer.certified.directions import Grams, grams
 from exactformer.certified.limbs import BITS, Limbs, OutOfRangeError, check_range, from_integers, split, ulp
 from exactformer.certified.norms import frobenius, spectral
-from exactformer.certified.slices import SideBySide, Sliced, check_blas, from_floats, side_by_side
+from exactformer.certified.slices import Sliced, check_blas, from_floats
 from exactformer.certified.slices import from_integers as slices_from_integers
 from exactformer.model.errors import InputError
 from exactformer.model.weights import place
@@ -25,7 +26,7 @@ from exactformer.numbers.enclosure import ball, precision
 
 Kept = TypeVar("Kept")
 RATIONAL_BITS = 20 * BITS  # of the fraction of a weight that is no float
-_PART = 4096  # columns
+_PART = 1 << 20  # entries of a matrix that are cut, or made floats, at a time
 _ROUNDED = 0.51  # in units of those bits: the error of such a weight (Lemma 19)
 
 
@@ -137,13 +138,19 @@ class Vector:
 
 
 class Matrix:
-    """One matrix [K, N], or several side by side that multiply the same rows."""
+    """One matrix [K, N], or several side by side that multiply the same rows.
 
-    def __init__(self, pieces: tuple[Any, ...], name: str, verified: VerifiedNorms) -> None:
+    Its slices and floats are made some columns at a time: they take eight bytes for each weight, or more, and whether they are kept
+    for the next product is a matter of memory (`Store.keeping`).
+    """
+
+    def __init__(self, pieces: tuple[Any, ...], name: str, verified: VerifiedNorms, keeping: Keeping | None = None) -> None:
         check_blas()
         self.pieces, self.name, self.verified = pieces, name, verified
+        self.keeping = Keeping() if keeping is None else keeping
         self.inputs = pieces[0].shape[0]
         self.outputs = sum(piece.shape[1] for piece in pieces)
+        self.made: dict[str, list[Any]] = {}
 
     @property
     def rational(self) -> bool:
@@ -153,23 +160,39 @@ class Matrix:
     def _integers(self) -> tuple[Any, bool]:
         return integers(np.concatenate(self.pieces, axis=1))
 
-    @functools.cached_property
-    def sliced(self) -> Sliced | SideBySide:
-        if self.rational:
-            return slices_from_integers(self._integers[0], RATIONAL_BITS)
-        return side_by_side([from_floats(self._floats(columns)) for columns in self._parts()])
+    def sliced(self) -> Iterator[Sliced]:
+        """The slices of some columns, of the next ones, …"""
+        return self._each("sliced", self._slices)
 
-    @functools.cached_property
-    def dense(self) -> Any:
-        return self._floats(slice(None))
+    def dense(self) -> Iterator[Any]:
+        """The floats of some columns, of the next ones, …"""
+        return self._each("dense", self._floats)
+
+    def _each(self, kind: str, make: Callable[[slice], Kept]) -> Iterator[Kept]:
+        if kind not in self.made and self.keeping.kept:
+            self.made[kind] = list(map(make, self._parts()))
+        return iter(self.made[kind]) if kind in self.made else map(make, self._parts())
+
+    def _slices(self, columns: slice) -> Sliced:
+        if self.rational:
+            return slices_from_integers(self._integers[0][:, columns], RATIONAL_BITS)
+        return from_floats(self._floats(columns))
 
     def _parts(self) -> list[slice]:
         """A wide matrix some columns at a time: what is made on the way is as large as a part."""
-        return [slice(start, start + _PART) for start in range(0, self.outputs, _PART)]
+        width = max(1, _PART // max(1, self.inputs))
+        return [slice(start, min(start + width, self.outputs)) for start in range(0, self.outputs, width)]
 
     def _floats(self, columns: slice) -> Any:
-        whole = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces, axis=1)
-        return floats_of(whole[:, columns])
+        """[K, columns]: of the pieces that they belong to."""
+        first, last, _ = columns.indices(self.outputs)
+        found, start = [], 0
+        for piece in self.pieces:
+            stop = start + piece.shape[1]
+            if start < last and first < stop:
+                found.append(floats_of(piece[:, max(first, start) - start : min(last, stop) - start]))
+            start = stop
+        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
     @functools.cached_property
     def slack(self) -> float:
@@ -276,6 +299,13 @@ def _numbers(floats: Any) -> Any:
     return np.array([exact(Fraction(x)) for x in floats.ravel().tolist()], dtype=object).reshape(floats.shape)
 
 
+class Keeping:
+    """Are slices and floats of matrices kept for the next pass, or made anew for each?"""
+
+    def __init__(self) -> None:
+        self.kept = True
+
+
 class VerifiedNorms:
     """Verified norms by name. They are believed: so they are computed here, or come from a file that was written by this program
     about the same weights (`storage.prepared`), and from nowhere else."""
@@ -299,7 +329,7 @@ class Store:
     """Every weight by its place in memory, so that it is prepared once. Those of a model do not change."""
 
     def __init__(self) -> None:
-        self.verified = VerifiedNorms()
+        self.verified, self.keeping = VerifiedNorms(), Keeping()
         self.names: dict[Any, str] = {}
         self.held: dict[Any, Any] = {}
 
@@ -338,14 +368,14 @@ class Store:
         return self._once(("gain", place(array)), lambda: (Vector(one_more(array), self.name_of(array) + "+1"), array))
 
     def matrix(self, array: Any) -> Matrix:
-        return self._once(("matrix", place(array)), lambda: (Matrix((array,), self.name_of(array), self.verified), array))
+        return self._once(("matrix", place(array)), lambda: (Matrix((array,), self.name_of(array), self.verified, self.keeping), array))
 
     def projections(self, *arrays: Any) -> Matrix:
         """[heads, dim, head_dim] for queries, keys and values, side by side: [dim, 3 · heads · head_dim]."""
 
         def make() -> tuple[Matrix, Any]:
             pieces = tuple(a.transpose(1, 0, 2).reshape(a.shape[1], -1) for a in arrays)
-            return Matrix(pieces, "+".join(map(self.name_of, arrays)), self.verified), arrays
+            return Matrix(pieces, "+".join(map(self.name_of, arrays)), self.verified, self.keeping), arrays
 
         return self._once(("projections", *map(place, arrays)), make)
 
@@ -353,7 +383,7 @@ class Store:
         """[dim, width] each, side by side."""
 
         def make() -> tuple[Matrix, Any]:
-            return Matrix(arrays, "+".join(map(self.name_of, arrays)), self.verified), arrays
+            return Matrix(arrays, "+".join(map(self.name_of, arrays)), self.verified, self.keeping), arrays
 
         return self._once(("beside", *map(place, arrays)), make)
 
@@ -361,14 +391,23 @@ class Store:
         """[heads, head_dim, dim] → [heads · head_dim, dim]"""
         return self._once(
             ("output", place(array)),
-            lambda: (Matrix((array.reshape(-1, array.shape[-1]),), self.name_of(array), self.verified), array),
+            lambda: (Matrix((array.reshape(-1, array.shape[-1]),), self.name_of(array), self.verified, self.keeping), array),
         )
 
     def trim(self, limbs_at: Callable[[str], int]) -> None:
         """Forget the floats of matrices that are multiplied in limbs, and the slices of the others: one of the two is enough."""
         for value, _ in self.held.values():
             if isinstance(value, Matrix):
-                value.__dict__.pop("dense" if limbs_at(value.name) else "sliced", None)
+                value.made.pop("dense" if limbs_at(value.name) else "sliced", None)
+
+    @contextlib.contextmanager
+    def passing_through(self) -> Iterator[None]:
+        """Each matrix is read once or twice: nothing is kept of it but its norms."""
+        before, self.keeping.kept = self.keeping.kept, False
+        try:
+            yield
+        finally:
+            self.keeping.kept = before
 
     def _once(self, key: Any, make: Callable[[], tuple[Kept, Any]]) -> Kept:
         if key not in self.held:

@@ -63,7 +63,16 @@ class Tensor:
             wide <<= 16
             wide.flags.writeable = False  # and so is every view of it
             values = wide.view("<f4")
+            self._release()
         return values
+
+    def _release(self) -> None:
+        """Its bytes are not needed in memory any more: the system may read them again from the file."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            first = -(-self.start // mmap.PAGESIZE) * mmap.PAGESIZE
+            length = self.start + math.prod(self.shape) * _BYTES[self.dtype] - first
+            if length > 0:
+                self.mapped.madvise(mmap.MADV_DONTNEED, first, length)
 
     def error(self, problem: str) -> CheckpointError:
         return CheckpointError(self.path, f"tensor {quoted(self.name)}", problem)
