@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.ball import FLOAT, row_norms
+from exactformer.certified.ball import row_norms
 from exactformer.certified.norms import frobenius
-from exactformer.certified.rotating import Pairs, rotate
+from exactformer.certified.rotating import Pairs, rotate_floats
 
 _AT_ONCE = 1 << 20  # floats of the largest array that is made on the way
 
@@ -129,8 +129,7 @@ class Paths:
         if turns is None:
             return x
         cosines, sines = turns
-        shape = np.broadcast_shapes(x.shape[:-1], cosines.shape[:-1])
-        return rotate(np.broadcast_to(x, (*shape, x.shape[-1])), FLOAT, (cosines, -sines), self.pairs)[0]
+        return rotate_floats(x, (cosines, -sines), self.pairs)
 
 
 def spectral_by_powers(matrices: Any) -> Any:

@@ -53,6 +53,7 @@ def gated(
     gained, width = gained_of(x), both.outputs // 2
     beside = both.frobenius * gained.outer + pre_rounding  # [T]: of all entries of both, in L2
     a, b = (np.ascontiguousarray(part) for part in (mid[..., :width], mid[..., width:]))
+    whole = both.norm(None, gained.gain)
     gate, up = (
         Ball(part, x.n, outwards(both.norm(piece, gained.gain) * gained.inner + beside)) for piece, part in enumerate((a, b))
     )
@@ -74,7 +75,7 @@ def gated(
     most = np.sqrt((np.square(by_gate) + np.square(by_up)).max(axis=-1)) * bounds.UP + bounds.TINY  # [T]
     through = _through_both(by_gate, by_up, reads, both, second, gained.gain)
     inner = most * beside + post_rounding
-    size = both.norm(None, gained.gain) * most * gained.inner
+    size = whole * most * gained.inner
     post = Ball(post_mid, x.n, outwards(size + inner))
     out_mid, last = product(post, second, second_bias)
     return gate, up, post, Ball(out_mid, x.n, outwards(through * gained.inner + second.norm() * inner + last))
@@ -94,9 +95,9 @@ def weighed(d: Any, reads: Any, read: float, writes: Any, write: float) -> Any:
     most = d.max(axis=-1, initial=0.0)
     d = d / np.where(most > 0, most, 1)[:, None]
     read_shares, write_shares = (np.square(np.minimum(x / whole, 1.0)) for x, whole in ((reads, read), (writes, write)))
-    one = np.ones(len(d))
-    first, last = (np.sqrt(knapsack(np.square(d), shares, one)) for shares in (read_shares, write_shares))
-    middle = np.sqrt(knapsack(d, read_shares, one)) * np.sqrt(knapsack(d, write_shares, one))
+    one, order = np.ones(len(d)), np.argsort(-d, axis=-1)
+    first, last = (np.sqrt(knapsack(np.square(d), shares, one, order)) for shares in (read_shares, write_shares))
+    middle = np.sqrt(knapsack(d, read_shares, one, order)) * np.sqrt(knapsack(d, write_shares, one, order))
     summed = (d * (np.sqrt(read_shares) * np.sqrt(write_shares))).sum(axis=-1)
     least = np.minimum(np.minimum(first, last), np.minimum(middle, summed))
     return (least + bounds.TINY) * most * (read * write) * bounds.UP

@@ -68,12 +68,9 @@ def rotate(x: Any, n: int, turns: tuple[Any, Any], pairs: Pairs) -> tuple[Any, A
     """
     cosines, sines = turns
     half = cosines.shape[-1]
-    first, second = (slice(half), slice(half, 2 * half)) if pairs == "halves" else (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
     if n == FLOAT:
-        result = x.copy()
-        result[..., first] = x[..., first] * cosines - x[..., second] * sines
-        result[..., second] = x[..., second] * cosines + x[..., first] * sines
-        return result, bounds.FLOAT_TURN * row_norms(x[..., : 2 * half])
+        return rotate_floats(x, turns, pairs), bounds.FLOAT_TURN * row_norms(x[..., : 2 * half])
+    first, second = _sides(half, pairs)
     a, b = check_first(x)[..., first], x[..., second]
     parts = np.zeros((n + 1, *x.shape[1:]))
     for i in range(n):
@@ -84,3 +81,21 @@ def rotate(x: Any, n: int, turns: tuple[Any, Any], pairs: Pairs) -> tuple[Any, A
     result[..., : 2 * half] = carry(parts[..., : 2 * half], n)
     size = row_norms(to_float(x[..., : 2 * half]))
     return result, bounds.rotation(n, 2 * half, size) * ulp(n)
+
+
+def rotate_floats(x: Any, turns: tuple[Any, Any], pairs: Pairs) -> Any:
+    """The same in floats, for x that is broadcast against the turns: [..., T, head_dim]."""
+    cosines, sines = turns
+    half = cosines.shape[-1]
+    first, second = _sides(half, pairs)
+    a, b = x[..., first], x[..., second]
+    result = np.empty((*np.broadcast_shapes(x.shape[:-1], cosines.shape[:-1]), x.shape[-1]))
+    result[..., 2 * half :] = x[..., 2 * half :]
+    result[..., first] = a * cosines - b * sines
+    result[..., second] = b * cosines + a * sines
+    return result
+
+
+def _sides(half: int, pairs: Pairs) -> tuple[slice, slice]:
+    """The entries that are turned with each other."""
+    return (slice(half), slice(half, 2 * half)) if pairs == "halves" else (slice(0, 2 * half, 2), slice(1, 2 * half, 2))

@@ -21,8 +21,8 @@ _LIMB_NOISE = 11.0  # bits: what rounding in limbs amounts to, as a radius of th
 _FLOAT_NOISE = -35.5  # the same of floats
 _SPARE = 3.0  # bits by which the radius should stay below the lead: one for two radii, the rest for several halves at once
 _WIDEST = -2.0  # bits of a lead that is made use of: radii any larger no longer grow in proportion
-_PROBE = 128  # tokens that the scout reads
-_HEADS = 24  # positions whose logits it looks at, at least
+_PROBE = 32  # tokens that the scout reads
+_HEADS = 16  # positions whose logits it looks at, at least
 _GOLDEN = 0.6180339887  # multiples of it are spread evenly, however many
 _LEAD = 1 / 4  # of the median lead: with `_SPARE`, a schedule is too short for one prompt in twenty or so
 
@@ -54,9 +54,19 @@ class Outlook:
             type(each.length) is int and len(each.halves) == len(each.sizes) == length for each in self.growths
         )
 
+    def _growth(self, length: int) -> Growth:
+        """For prompts that are longer than what the scout read, it goes on as it did from the length before its last."""
+        found = next((each for each in self.growths if each.length >= length), None)
+        if found is not None or len(self.growths) < 2:
+            return found or self.growths[-1]
+        before, last = self.growths[-2:]
+        farther = math.log2(length / last.length) / math.log2(last.length / before.length)
+        halves = (b + farther * (b - a) for a, b in zip(before.halves, last.halves, strict=True))
+        return Growth(length, tuple(halves), last.sizes)
+
     def schedule(self, length: int, lead: float) -> LimbSchedule:
         """The fewest limbs that should do for a prompt and a lead of so many bits: for all halves of blocks, then for the head."""
-        growth = next((each for each in self.growths if each.length >= length), self.growths[-1])
+        growth = self._growth(length)
         target = lead - _SPARE
         result: list[int] = []
         ahead, floats = 0.0, True

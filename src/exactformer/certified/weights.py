@@ -16,7 +16,7 @@ from exactformer.certified import bounds
 from exactformer.certified.ball import row_norms
 from exactformer.certified.directions import Grams, grams
 from exactformer.certified.limbs import BITS, Limbs, OutOfRangeError, check_range, from_integers, split, ulp
-from exactformer.certified.norms import frobenius, spectral
+from exactformer.certified.norms import frobenius, spectral, spectral_beside
 from exactformer.certified.slices import Sliced, check_blas, from_floats
 from exactformer.certified.slices import from_integers as slices_from_integers
 from exactformer.model.errors import InputError
@@ -230,16 +230,29 @@ class Matrix:
         return {}
 
     def norm(self, piece: int | None = 0, gain: Vector | None = None) -> float:
-        """At least ‖diag(γ) W‖₂ (Lemma 16), of one piece or of all side by side."""
+        """At least ‖diag(γ) W‖₂ (Lemma 16), of one piece or of all side by side. Then those of the pieces are known, too."""
+
+        def gained(piece: Any) -> Any:
+            a = floats_of(piece)
+            return a if gain is None else gain.floats[:, None] * a
 
         def compute() -> float:
-            a = self._floats(slice(None)) if piece is None else floats_of(self.pieces[piece])
-            if gain is not None:
-                a = gain.floats[:, None] * a
-            return spectral(a, 4 * bounds.UNIT * frobenius(a))
+            if piece is not None:
+                a = gained(self.pieces[piece])
+                return spectral(a, 4 * bounds.UNIT * frobenius(a))
+            if any(part.shape[1] < self.inputs for part in self.pieces):
+                a = np.concatenate(list(map(gained, self.pieces)), axis=1)
+                return spectral(a, 4 * bounds.UNIT * frobenius(a))
+            each, together = spectral_beside(map(gained, self.pieces), 4 * bounds.UNIT)
+            for n, norm in enumerate(each):
+                self._known(named(n), functools.partial(float, norm))
+            return together
 
-        name = "side by side" if piece is None else str(piece)
-        return self._known(name if gain is None else f"{name}|{gain.name}", compute)
+        def named(piece: int | None) -> str:
+            name = "side by side" if piece is None else str(piece)
+            return name if gain is None else f"{name}|{gain.name}"
+
+        return self._known(named(piece), compute)
 
     def head_norms(self, piece: int, heads: int, gain: Vector | None = None) -> Any:
         """[heads]: the same of each head, which has the columns of a piece that are next to each other."""
