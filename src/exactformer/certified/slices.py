@@ -27,7 +27,7 @@ class Sliced:
     def __init__(self, stacked: Any, shift: int, rows: int, apart: list[tuple[int, int, list[float]]]) -> None:
         self.stacked, self.shift, self.rows, self.apart = stacked, shift, rows, _Apart(apart)
         columns = np.abs(stacked).sum(axis=0)
-        below = np.abs(stacked[rows:]).sum(axis=0)
+        below = np.abs(stacked[rows:]).sum(axis=0) if len(stacked) > rows else np.zeros_like(columns)
         for _, column, digits in apart:
             columns[column] += sum(map(abs, digits))
             below[column] += sum(map(abs, digits))
@@ -107,36 +107,41 @@ def _largest(x: Any) -> float:
 
 def from_floats(matrix: Any) -> Sliced:
     """The slices of a matrix of floats [K, N]: exact."""
-    w = np.asarray(matrix, dtype=np.float64)
     with np.errstate(over="ignore"):
-        largest = min(float(np.abs(w).sum(axis=0).max()), 2.0**1000) if w.size else 0.0
+        largest = min(float(np.abs(matrix).sum(axis=0, dtype=np.float64).max()), 2.0**1000) if matrix.size else 0.0
     shift = 0 if largest == 0 else min(_HIGHEST, math.floor(32.6 - math.log2(largest)))
     shift = shift - _ROOM if shift > _ROOM else min(shift, 0)
     while True:
         if shift < 0:
             raise OutOfRangeError("weights too large: a column sums to more than 2^32")
-        slices, apart = _cut(np.ldexp(w, shift))
+        slices, apart = _cut(np.multiply(matrix, 2.0**shift, dtype=np.float64))  # exact: the shift is at most 2^63
         try:
-            return Sliced(np.concatenate(slices), shift, len(w), apart)
+            return Sliced(np.concatenate(slices) if len(slices) > 1 else slices[0], shift, len(matrix), apart)
         except AssertionError:
             shift -= 1
 
 
 def _cut(rest: Any) -> tuple[list[Any], list[tuple[int, int, list[float]]]]:
-    slices = [np.rint(rest)]
-    rest = (rest - slices[0]) * BASE  # both exact: the fraction of a float is a float
+    """The slices of floats, which are used up on the way."""
+    slices = [_taken(rest)]
     while (left := np.count_nonzero(rest)) > max(_FEW, rest.size * _SHARE) or (left and rest.size <= _FEW):
         if len(slices) == _MOST_SLICES:
             raise OutOfRangeError("weights of too many magnitudes in one matrix")
-        slices.append(np.rint(rest))
-        rest = (rest - slices[-1]) * BASE
-    rows, columns = np.nonzero(rest)
+        slices.append(_taken(rest))
+    rows, columns = np.nonzero(rest) if rest.flags.c_contiguous else reversed(np.nonzero(rest.T))  # as they lie: that is faster
     values, levels = rest[rows, columns], []
     while values.any():
-        levels.append(np.rint(values))
-        values = (values - levels[-1]) * BASE  # exact, as above
+        levels.append(_taken(values))
     digits = np.stack(levels, axis=1).tolist() if levels else []
-    return slices, [(row, column, _trimmed(d)) for row, column, d in zip(rows.tolist(), columns.tolist(), digits, strict=True)]
+    return slices, [(int(row), int(column), _trimmed(d)) for row, column, d in zip(rows, columns, digits, strict=True)]
+
+
+def _taken(rest: Any) -> Any:
+    """The integers next to floats, which are taken off these; what is left is made 2^21 times larger. Both are exact."""
+    whole = np.rint(rest)
+    rest -= whole
+    rest *= BASE
+    return whole
 
 
 def _trimmed(digits: list[float]) -> list[float]:
