@@ -17,12 +17,12 @@ from limb_checks import as_arb, fractions, function
 from moving_checks import numbers
 
 from exactformer.certified import bounds, norms, weights
-from exactformer.certified.tables import orders
+from exactformer.certified.tables import FINE, orders
 from exactformer.numbers.enclosure import precision
 
 U = Fraction(1, 2**53)
 CARRY, ENTRY, SPLIT = Fraction(1, 2) + Fraction(1, 2**20), Fraction(1, 2) + Fraction(1, 2**9), Fraction(1, 2)
-NARROW = Fraction(1, 2**9) + Fraction(1, 2**19)
+NARROW, NARROWER = Fraction(1, 2**9) + Fraction(1, 2**19), Fraction(1, 2**22) + Fraction(1, 2**42)
 HUGE = [0.0, 1.0, 2.0**40, 2.0**90, 2.0**200]
 
 
@@ -44,12 +44,14 @@ def product(a: int, b: int, n: int) -> Fraction:
     return sum((power(40 - 21 * level + 21 * (n - 1)) for level in pairs), Fraction(0)) + CARRY
 
 
-def horner(n: int, limbs: list[int], terms: int, largest: Fraction, beyond: Fraction) -> Fraction:
-    error = gamma(2 * terms + 4) * largest / (1 - NARROW) + 2 * largest * power(-60) + beyond * NARROW**terms / (1 - NARROW)
+def horner(
+    n: int, limbs: list[int], terms: int, largest: Fraction, beyond: Fraction, near: Fraction = NARROW, start: int = 1
+) -> Fraction:
+    error = gamma(2 * terms + 4) * largest / (1 - near) + 2 * largest * power(-60) + beyond * near**terms / (1 - near)
     error += SPLIT * power(-21 * (limbs[-1] - 1))
     for m, above in zip(limbs[::-1], [limbs[-1], *limbs[::-1]], strict=False):
-        dropped = sum((power(40 - 21 * (i + j)) for i in range(1, n) for j in range(above) if i + j > m), Fraction(0))
-        error = NARROW * error + dropped + (CARRY + ENTRY) * power(-21 * (m - 1))
+        dropped = sum((power(40 - 21 * (i + j)) for i in range(start, n) for j in range(above) if i + j > m), Fraction(0))
+        error = near * error + dropped + (CARRY + ENTRY) * power(-21 * (m - 1))
     return error * power(21 * (n - 1))
 
 
@@ -69,6 +71,9 @@ def test_the_constants_are_those_of_the_lemmas() -> None:
     assert Fraction(1, 2) * rest <= CARRY
     assert max(Fraction(1, 2) + power(-10), Fraction(1, 2) * rest + (Fraction(1, 2) + power(-10)) * power(-21)) <= ENTRY
     assert (2**12 + 2) * power(-21) + power(20 - 42) * rest <= NARROW
+    assert power(20 - 42) * rest <= NARROWER == Fraction(bounds.NARROWER)
+    half = Fraction(1, 2) + power(-10)  # Lemma 8: entries of two short tables, of at most 1 and e, their product, and a limb dropped
+    assert Fraction(1, 2) * rest + (Fraction(28, 10) * half + half + half**2 + product(20, 20, 20)) * power(-21) <= ENTRY
     first, second = 1 - Fraction(1, 2) * rest, Fraction(1, 2) * rest + U  # Lemma 5: a first limb of 1, and what follows it
     assert Fraction(bounds.TO_FLOAT) >= U * (1 + second / first) * (1 + power(-18)) / (1 - 4 * U)
     assert (bounds.FLOAT_SELF, bounds.FLOAT_EXP, bounds.FLOAT_EXP_LEAST) == (3.1 * 2.0**-53, 4.2 * 2.0**-53, 2.0**-115)
@@ -76,7 +81,9 @@ def test_the_constants_are_those_of_the_lemmas() -> None:
     with precision(128):
         assert arb(-80).exp() < as_arb(power(-115))
         assert (arb(3) / 4).exp() < as_arb(Fraction(212, 100))
-        assert as_arb(NARROW).exp() < as_arb(Fraction(10029, 10000))
+        assert as_arb(FINE * power(-21)).exp() < as_arb(Fraction(1003, 1000))
+        assert as_arb(NARROWER).exp() < as_arb(Fraction(10009, 10000))  # with its error, below 1.001
+        assert as_arb(FINE * power(-21) + NARROWER).exp() < as_arb(Fraction(1003, 1000))  # with its error, below 1.004
 
 
 @pytest.mark.parametrize("n", range(2, 20))
@@ -101,7 +108,10 @@ def test_bounds_of_functions(n: int) -> None:
             for counts, terms in ((limbs, degree + 1 - len(limbs)), ([2], 3), ([n, 2], 1)):
                 formula = horner(n, counts, terms, Fraction(largest), Fraction(beyond))
                 assert agrees(bounds.horner(n, counts, terms, largest, beyond), formula)
-        whole = Fraction(212, 100) * Fraction(largest) + Fraction(1003, 1000) * ENTRY + product(n, n, n) + Fraction(1, 4)
+                formula = horner(n, counts, terms, Fraction(largest), Fraction(beyond), NARROWER, 2)
+                assert agrees(bounds.horner(n, counts, terms, largest, beyond, bounds.NARROWER, 2), formula)
+        near = Fraction(1003, 1000) * Fraction(largest) + Fraction(1001, 1000) * ENTRY + product(n, n, n)
+        whole = Fraction(212, 100) * near + Fraction(1004, 1000) * ENTRY + product(n, n, n) + Fraction(1, 4)
         assert agrees(bounds.exponential(largest, n), whole)
 
 
@@ -148,8 +158,10 @@ def test_constants_of_rotations() -> None:
 def test_bounds_of_silu() -> None:
     """Lemma 27, with each term in turn the largest."""
     for n in (4, 19):
-        for one, other in ((0.0, 0.0), (2.0**90, 0.0), (0.0, 2.0**90)):
-            formula = Fraction(1001, 1000) * (Fraction(one) + Fraction(other) + product(n, n, n))
+        for one, other in ((0.0, 0.0), (2.0**90, 0.0), (0.0, 2.0**-30), (0.0, 2.0**-200)):
+            unit = power(-21 * (n - 1))
+            squared = Fraction(other) * (Fraction(other) + product(n, n, n) * unit) / unit
+            formula = Fraction(1001, 1000) * (Fraction(one) + squared + 2 * product(n, n, n))
             assert agrees(bounds.logistic(one, other, n), formula)
             assert agrees(bounds.silu(one, 3.0, n), 3 * Fraction(one) + product(n, n, n))
     assert (bounds.FLOAT_SILU, bounds.FLOAT_SILU_LEAST, bounds.SLOPE) == (10 * 2.0**-53, 2.0**-114, 2.0**-40)

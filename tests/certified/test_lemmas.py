@@ -83,7 +83,7 @@ MUTATIONS: list[tuple[str, Any, str, Any]] = [
     ("dot products (Lemma 7)", bounds, "dots", lambda width, n: bounds.CARRY),
     ("activations (Lemma 8)", bounds, "horner", times(0.7, FULL["horner"])),
     ("activations (Lemma 8)", bounds, "ENTRY", 0.0),
-    ("exponentials (Lemma 8)", bounds, "exponential", times(0.4, FULL["exponential"])),
+    ("exponentials (Lemma 8)", bounds, "exponential", times(0.2, FULL["exponential"])),
     ("functions of floats (Lemma 9)", bounds, "FLOAT_SELF", 0.5 * bounds.UNIT),
     ("functions of floats (Lemma 9)", bounds, "float_horner", nothing),
     ("functions of floats (Lemma 9)", bounds, "FLOAT_EXP", bounds.UNIT),

@@ -52,26 +52,29 @@ def dots(width: int, n: int) -> float:
 
 
 NARROW = 2.0**-9 + 2.0**-19  # Lemma 6: distance from a point of a table
+NARROWER = 2.0**-22 + 2.0**-42  # Lemma 8: what the limbs from the third on amount to
 
 
-def horner(n: int, limbs: list[int], terms: int, largest: float, beyond: float) -> float:
+def horner(n: int, limbs: list[int], terms: int, largest: float, beyond: float, near: float = NARROW, start: int = 1) -> float:
     """Lemma 6: a Taylor polynomial whose first len(limbs) orders are in limbs[k] limbs and the next `terms` in floats.
 
-    `largest` bounds the coefficients in floats, `beyond` the ones that are left out. The result has n limbs.
+    `largest` bounds the coefficients in floats, `beyond` the ones that are left out. The result has n limbs. The argument is at
+    most `near`, and its first limb is the one of the number `start`.
     """
-    tail = largest / (1 - NARROW)
-    error = gamma(2 * terms + 4) * tail + 2.0**-60 * 2 * largest + beyond * NARROW**terms / (1 - NARROW)
+    tail = largest / (1 - near)
+    error = gamma(2 * terms + 4) * tail + 2.0**-60 * 2 * largest + beyond * near**terms / (1 - near)
     error += SPLIT * 2.0 ** (-21 * (limbs[-1] - 1))
     above = limbs[-1]
     for m in reversed(limbs):
-        error = NARROW * error + _pairs(range(1, n), range(above), m, 0) + (CARRY + ENTRY) * 2.0 ** (-21 * (m - 1))
+        error = near * error + _pairs(range(start, n), range(above), m, 0) + (CARRY + ENTRY) * 2.0 ** (-21 * (m - 1))
         above = m
     return error * 2.0 ** (21 * (n - 1)) * UP
 
 
 def exponential(polynomial: float, n: int) -> float:
-    """Lemma 8: e^x for x ≤ 3/4, from the polynomial near 1 and a table of powers of at most 2.12."""
-    return (2.12 * polynomial + 1.003 * ENTRY + product(n, n, n) + 0.25) * UP
+    """Lemma 8: e^x for x ≤ 3/4, from the polynomial near 1, a table of powers of at most 1.003, and one of powers of at most 2.12."""
+    near = 1.003 * polynomial + 1.001 * ENTRY + product(n, n, n)
+    return (2.12 * near + 1.004 * ENTRY + product(n, n, n) + 0.25) * UP
 
 
 def float_horner(orders: list[float], beyond: float) -> float:
@@ -94,8 +97,9 @@ FLOAT_SILU_LEAST = 2.0**-114  # Lemma 27: and of x besides
 
 
 def logistic(power: float, residual: float, n: int) -> float:
-    """Lemma 27: 1/(1 + e^−x) in ulps, for a power right to `power` and 1 − t y computed to be at most `residual`."""
-    return 1.001 * (residual + product(n, n, n) + power) * UP
+    """Lemma 27: 1/(1 + e^−x) in ulps, for a power right to `power` and 1 − t y computed to be at most `residual` before the last step."""
+    rounded = product(n, n, n)
+    return 1.001 * (2 * rounded + residual * (residual + rounded * 2.0 ** (-21 * (n - 1))) * 2.0 ** (21 * (n - 1)) + power) * UP
 
 
 def silu(inverse: float, size: Any, n: int) -> Any:

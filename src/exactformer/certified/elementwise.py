@@ -16,13 +16,14 @@ from exactformer.certified.limbs import (
     OutOfRangeError,
     carry,
     check_first,
+    convolved,
     multiply,
     resized,
     split,
     to_float,
     ulp,
 )
-from exactformer.certified.tables import FLOAT_LEAST, GRID, STEP, TOP, Table, activation_table, orders, powers
+from exactformer.certified.tables import FINE, FLOAT_LEAST, GAIN, GRID, STEP, TOP, Table, activation_table, orders, powers
 from exactformer.model.arithmetics.roles import Activation
 
 _CHUNK = 8192  # entries at a time, so that their limbs stay in the cache
@@ -36,7 +37,7 @@ def exp(x: Limbs) -> tuple[Limbs, float]:
     n, shape = len(x), x.shape
     flat, out = check_first(x, 2.0**30).reshape(n, -1), np.empty((n, x[0].size))
     table = powers(n)
-    limbs, degree = orders(n)
+    limbs, degree = orders(n, GAIN)
 
     def fixed(k: int, m: int) -> Any:
         return table.coefficients[k][:m, None]
@@ -44,32 +45,28 @@ def exp(x: Limbs) -> tuple[Limbs, float]:
     for start in range(0, flat.shape[1], _CHUNK):
         part = flat[:, start : start + _CHUNK]
         point, low = _nearest(part, table.first, TOP)
-        distance = _distance(part, point, low)
-        near = _horner(n, distance, limbs, degree, fixed, lambda k: table.inverse_factorials[k])
+        steps = _distance(part, point, low)[0]
+        near = _horner(part[2:], 2, limbs, degree, fixed, lambda k: table.inverse_factorials[k])
+        near = multiply(near, np.take(table.fine[:n], (steps + FINE).astype(np.intp), axis=1), n)
         power = multiply(near, np.take(table.limbs[:n], (point - table.first).astype(np.intp), axis=1), n)
         power[:, low] = 0
         out[:, start : start + _CHUNK] = power
-    polynomial = bounds.horner(n, limbs, degree + 1 - len(limbs), 1.0, 1.0)
+    polynomial = bounds.horner(n, limbs, degree + 1 - len(limbs), 1.0, 1.0, bounds.NARROWER, 2)
     return out.reshape(shape), bounds.exponential(polynomial, n)
 
 
 def logistic(x: Limbs) -> tuple[Limbs, float]:
-    """1/(1 + e^−x) for x ≥ 0, and the error in ulps: by Newton's rule, of which nothing is believed but its residual (Lemma 27)."""
+    """1/(1 + e^−x) for x ≥ 0, and the error in ulps: by Newton's rule, of which the last step alone is believed (Lemma 27)."""
     n = len(x)
     total, power_error = exp(-x)
     total[0] += 1
-    near, _ = split(1 / to_float(total), 4)
-    for m in _DOUBLED:
-        m = min(m, n)
+    near, largest = split(1 / to_float(total), 4)[0], 0.0
+    for m in (*(m for m in _DOUBLED if m < n), n):
         near, _ = resized(near, m)
         residual = -multiply(total[:m], near, m)
         residual[0] += 1
+        largest = float(np.abs(to_float(residual)).max(initial=0.0)) * (1 + bounds.TO_FLOAT)
         near = carry(near + multiply(near, residual, m), m)
-        if m == n:
-            break
-    residual = -multiply(total, near, n)
-    residual[0] += 1
-    largest = float(np.abs(to_float(residual)).max(initial=0.0)) * (1 + bounds.TO_FLOAT) / ulp(n)
     return near, bounds.logistic(power_error, largest, n)
 
 
@@ -109,7 +106,7 @@ def activate(x: Limbs, kind: Activation) -> tuple[Limbs, Any]:
         distance = _distance(part, point, outside)
         place = (point - table.first).astype(np.intp)
 
-        value = _horner(n, distance, limbs, degree, *_gatherers(table, place))
+        value = _horner(distance, 1, limbs, degree, *_gatherers(table, place))
         if outside.any():
             value[:, outside] = part[:, outside] * (part[0, outside] > 0)
         out[:, start : start + _CHUNK] = value
@@ -134,37 +131,41 @@ def _nearest(x: Limbs, first: int, last: int, both: bool = False) -> tuple[Any, 
     return np.clip(point, first, last), outside
 
 
-def _distance(x: Limbs, point: Any, outside: Any) -> list[Any]:
-    """x − point in limbs, without the first one, which is 0 (Lemma 6); 0 where x is outside."""
-    first = x[0] * BASE + x[1] - point * 2.0 ** (BITS - GRID)
+def _distance(x: Limbs, point: Any, outside: Any) -> Limbs:
+    """x − point in limbs, without the first one, which is 0 (Lemma 6); its first limb is 0 where x is outside."""
+    result = x[1:].copy()
+    first = result[0]
+    first += x[0] * BASE
+    first -= point * 2.0 ** (BITS - GRID)
     first[outside] = 0
     if first.size and np.abs(first).max() > _NEAR:
         raise ArithmeticError("a point that is not the nearest")
-    return [first, *x[2:]]
+    return result
 
 
 def _horner(
-    n: int, distance: list[Any], limbs: list[int], degree: int, exact: Callable[[int, int], Any], rounded: Callable[[int], Any]
+    distance: Limbs, start: int, limbs: list[int], degree: int, exact: Callable[[int, int], Any], rounded: Callable[[int], Any]
 ) -> Limbs:
-    """Σ c_k d^k: the high orders in floats, the low ones in as many limbs as each needs (Lemma 6)."""
-    near = distance[0] * 2.0**-BITS + distance[1] * 2.0 ** (-2 * BITS) + distance[2] * 2.0 ** (-3 * BITS)
+    """Σ c_k d^k: the high orders in floats, the low ones in as many limbs as each needs (Lemma 6).
+
+    `distance` begins with the limb of the number `start`, as those before it are 0.
+    """
+    near = to_float(distance[:3]) * 2.0 ** (-BITS * start)
     total = np.zeros_like(near)
     for k in range(degree, len(limbs) - 1, -1):
         total *= near
         total += rounded(k)
-    above, rest = [], total
-    for _ in range(limbs[-1]):
-        above.append(np.rint(rest))
-        rest = (rest - above[-1]) * BASE
-    product = np.empty_like(near)
+    above, rest = np.empty((limbs[-1], *near.shape)), total
+    for limb in above:
+        np.rint(rest, out=limb)
+        rest -= limb
+        rest *= BASE
     for k in range(len(limbs) - 1, -1, -1):
         m = limbs[k]
-        parts = np.zeros((m + 1, *near.shape))
-        parts[:m] = exact(k, m)
-        for j, limb in enumerate(above):
-            for i in range(1, min(n - 1, m - j) + 1):
-                np.multiply(distance[i - 1], limb, out=product)
-                parts[i + j] += product
+        parts = np.empty((m + 1, *near.shape))
+        for i in range(m + 1):
+            convolved(distance, above, i, parts[i], start=start)
+        parts[:m] += exact(k, m)
         above = carry(parts, m)
     return above
 

@@ -71,15 +71,23 @@ def multiply(x: Limbs, y: Limbs, n: int) -> Limbs:
     """x y entry by entry in n limbs (Lemma 2). |x_0| ≤ 2^31 and |y_0| ≤ 2^20; at most n + 1 limbs each."""
     check_first(x, TALLEST)
     check_first(y)
-    shape = np.broadcast_shapes(x.shape[1:], y.shape[1:])
-    parts, product = np.zeros((n + 1, *shape)), np.empty(shape)
-    there = [j for j in range(len(y)) if y[j].any()]
-    for i in range(len(x)):
-        for j in there:
-            if i + j <= n:
-                np.multiply(x[i], y[j], out=product)
-                parts[i + j] += product
+    used = [j for j in range(len(y)) if y[j].any()]
+    parts = np.empty((n + 1, *np.broadcast_shapes(x.shape[1:], y.shape[1:])))
+    for k in range(n + 1):
+        convolved(x, y[: used[-1] + 1] if used else y[:0], k, parts[k], used[0] if used else 0)
     return carry(parts, n)
+
+
+def convolved(x: Limbs, y: Limbs, k: int, out: Any, first: int = 0, start: int = 0) -> None:
+    """Σ x_i y_j over i + j = k, into `out`; x begins with the limb `start`, and the limbs of y before `first` are 0.
+
+    Sums of integers below 2^53 are exact in any order.
+    """
+    low, high = max(first, k - start - len(x) + 1), min(len(y) - 1, k - start)
+    if low > high:
+        out[...] = 0
+    else:
+        np.einsum("i...,i...->...", x[k - start - high : k - start - low + 1], y[low : high + 1][::-1], out=out)
 
 
 def split(x: Any, n: int) -> tuple[Limbs, bool]:

@@ -10,7 +10,7 @@ from flint import arb
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import FLOAT, row_norms
-from exactformer.certified.limbs import BITS, carry, check_first, from_integers, to_float, ulp
+from exactformer.certified.limbs import BITS, carry, check_first, convolved, from_integers, to_float, ulp
 from exactformer.certified.tables import nearest_integer
 from exactformer.numbers.enclosure import precision
 
@@ -72,13 +72,15 @@ def rotate(x: Any, n: int, turns: tuple[Any, Any], pairs: Pairs) -> tuple[Any, A
         return rotate_floats(x, turns, pairs), bounds.FLOAT_TURN * row_norms(x[..., : 2 * half])
     first, second = _sides(half, pairs)
     a, b = check_first(x)[..., first], x[..., second]
-    parts = np.zeros((n + 1, *x.shape[1:]))
-    for i in range(n):
-        for j in range(n + 1 - i):
-            parts[i + j][..., first] += a[i] * cosines[j] - b[i] * sines[j]
-            parts[i + j][..., second] += b[i] * cosines[j] + a[i] * sines[j]
+    parts, other = np.empty((n + 1, *x.shape[1:-1], 2 * half)), np.empty_like(a[0])
+    for k in range(n + 1):
+        for side, one, two, sign in ((first, a, b, np.subtract), (second, b, a, np.add)):
+            here = parts[k][..., side]
+            convolved(one, cosines[:, None], k, here)
+            convolved(two, sines[:, None], k, other)
+            sign(here, other, out=here)
     result = x.copy()
-    result[..., : 2 * half] = carry(parts[..., : 2 * half], n)
+    result[..., : 2 * half] = carry(parts, n)
     size = row_norms(to_float(x[..., : 2 * half]))
     return result, bounds.rotation(n, 2 * half, size) * ulp(n)
 

@@ -13,7 +13,7 @@ import numpy as np
 from flint import acb, arb, arb_series
 
 from exactformer.certified.bounds import NARROW
-from exactformer.certified.limbs import BITS, Limbs, from_integers
+from exactformer.certified.limbs import BITS, Limbs, from_integers, multiply, to_float
 from exactformer.numbers.enclosure import precision
 
 GRID = 8  # bits of the step between points
@@ -24,9 +24,12 @@ _NARROW = arb(2) ** -150  # of balls whose midpoints become floats
 _GROW = 3  # tables are built for so many limbs more than asked for, lest each attempt builds them again
 
 
-def orders(n: int) -> tuple[list[int], int]:
-    """For n limbs: the limbs that each order needs, for as long as floats do not suffice; and the degree (Lemma 6)."""
-    bits, gain = BITS * (n - 1), GRID + 1
+def orders(n: int, gain: int = GRID + 1) -> tuple[list[int], int]:
+    """For n limbs: the limbs that each order needs, for as long as floats do not suffice; and the degree (Lemma 6).
+
+    `gain` are the bits that an order adds.
+    """
+    bits = BITS * (n - 1)
     in_limbs = max(1, math.ceil((bits + 4 - _FLOAT_BITS) / gain))
     return [max(2, min(n, math.ceil((bits + 3 - gain * k) / BITS) + 1)) for k in range(in_limbs)], math.ceil((bits + 10) / gain)
 
@@ -143,50 +146,60 @@ def activation_table(kind: str, n: int) -> Table:
 
 @dataclass(frozen=True)
 class Powers:
-    """e^(j/2^8) for first ≤ j ≤ 192, in limbs and in floats; 1/k! in limbs, and in floats."""
+    """e^(j/2^8) for first ≤ j, in limbs and in floats; e^(k/2^21) for |k| ≤ FINE; 1/k! in limbs, and in floats."""
 
     n: int
     first: int
     limbs: Limbs  # [n, points]
     floats: Any  # from −80 on
+    fine: Limbs  # [n, 2 FINE + 1]
     coefficients: list[Limbs]
     inverse_factorials: list[float]
 
 
 TOP = 3 << (GRID - 2)  # e^x is asked for x ≤ 3/4
 FLOAT_LEAST = -80
+FINE = (1 << (BITS - GRID - 1)) + 2  # steps of 2^−21 from a point of the table, at most
+GAIN = BITS + 1  # bits of an order, where an argument has its first two limbs taken off
+_ROW = 1 << GRID  # points from one integer to the next
 
 
 def powers(n: int) -> Powers:
+    """Most entries are products of two from Arb, with a limb more than they are kept with (Lemma 8)."""
     table: Powers | None = _built.get("exp")
     if table is None or table.n < n:
         n = max(6, n if table is None else n + _GROW - 1)
-        bits = BITS * (n - 1)
-        first = min(FLOAT_LEAST, -math.ceil((bits + 3) * math.log(2))) << GRID
-        limb_counts, degree = orders(n)
-        values, floats = [], []
-        with precision(BITS * n + _SPARE):
-            root, power = (arb(1) / 2**GRID).exp(), (arb(first) / 2**GRID).exp()
-            for j in range(first, TOP + 1):
-                values.append(nearest_integer(power, bits))
-                if j >= FLOAT_LEAST << GRID:
-                    if not power.rad() * 2**70 < power.mid():
-                        raise ArithmeticError("a table of too little precision")
-                    floats.append(float(power.mid()))
-                power = power * root if j % 4096 else (arb(j + 1) / 2**GRID).exp()
+        least = min(FLOAT_LEAST, -math.ceil((BITS * (n - 1) + 3) * math.log(2)))
+        limb_counts, degree = orders(n, GAIN)
+        with precision(BITS * (n + 1) + _SPARE):
+            steps = [(arb(r) / _ROW).exp() for r in range(_ROW)]
+            whole = [arb(k).exp() for k in range(least, 1)]
+            fine = [[(arb(k) / 2**BITS).exp() for k in each] for each in (range(-FINE, FINE + 1, _ROW), range(_ROW))]
             inverses = [arb(1) / math.factorial(k) for k in range(degree + 1)]
-            coefficients = [
-                _digits([nearest_integer(c, BITS * (m - 1))], m)[:, 0] for c, m in zip(inverses, limb_counts, strict=False)
-            ]
-        table = Powers(
-            n, first, _digits(values, n), np.array(floats), coefficients, [1 / math.factorial(k) for k in range(degree + 1)]
-        )
+            coefficients = [_digits([c], m)[:, 0] for c, m in zip(inverses, limb_counts, strict=False)]
+            table = Powers(
+                n, least << GRID, _crossed(whole, steps, n), _floats(whole[FLOAT_LEAST - least :], steps),
+                _crossed(*fine, n)[:, : 2 * FINE + 1], coefficients, [1 / math.factorial(k) for k in range(degree + 1)],
+            )  # fmt: skip
         _built["exp"] = table
     return table
 
 
-def _digits(values: list[int], n: int) -> Limbs:
-    return from_integers(np.array(values, dtype=object), n)
+def _crossed(rows: list[arb], columns: list[arb], n: int) -> Limbs:
+    """All products in n limbs, row by row, right to ENTRY ulps (Lemma 8)."""
+    x, y = _digits(rows, n + 1), _digits(columns, n + 1)
+    return np.ascontiguousarray(multiply(x[:, :, None], y[:, None, :], n + 1)[:n]).reshape(n, -1)
+
+
+def _floats(rows: list[arb], columns: list[arb]) -> Any:
+    """All products as floats, right to 2u and 2^−70: of 1 to 2 times a power of two each (Lemma 9)."""
+    scales = [math.frexp(float(row.mid()))[1] - 1 for row in rows]
+    near = to_float(_crossed([row * arb(2) ** -scale for row, scale in zip(rows, scales, strict=True)], columns, 6))
+    return np.ldexp(near.reshape(len(rows), -1), np.array(scales)[:, None]).ravel()
+
+
+def _digits(balls: list[arb], n: int) -> Limbs:
+    return from_integers(np.array([nearest_integer(ball, BITS * (n - 1)) for ball in balls], dtype=object), n)
 
 
 def tables_digest() -> str:
@@ -194,7 +207,7 @@ def tables_digest() -> str:
     digest = hashlib.sha256()
     for name in sorted(_built):
         table = _built[name]
-        arrays = [table.limbs, table.floats] if name == "exp" else [*table.limbs, table.floats]
+        arrays = [table.limbs, table.fine, table.floats] if name == "exp" else [*table.limbs, table.floats]
         digest.update(f"{name} {table.n} {NARROW}".encode())
         for values in arrays:
             digest.update(np.ascontiguousarray(values).tobytes())
