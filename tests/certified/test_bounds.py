@@ -72,7 +72,9 @@ def test_the_constants_are_those_of_the_lemmas() -> None:
     assert max(Fraction(1, 2) + power(-10), Fraction(1, 2) * rest + (Fraction(1, 2) + power(-10)) * power(-21)) <= ENTRY
     assert (2**12 + 2) * power(-21) + power(20 - 42) * rest <= NARROW
     assert power(20 - 42) * rest <= NARROWER == Fraction(bounds.NARROWER)
-    half = Fraction(1, 2) + power(-10)  # Lemma 8: entries of two short tables, of at most 1 and e, their product, and a limb dropped
+    half = Fraction(1, 2) + power(
+        -10
+    )  # Lemma 8: entries of two short tables, of at most 1 and e, their product, and a limb dropped
     assert Fraction(1, 2) * rest + (Fraction(28, 10) * half + half + half**2 + product(20, 20, 20)) * power(-21) <= ENTRY
     first, second = 1 - Fraction(1, 2) * rest, Fraction(1, 2) * rest + U  # Lemma 5: a first limb of 1, and what follows it
     assert Fraction(bounds.TO_FLOAT) >= U * (1 + second / first) * (1 + power(-18)) / (1 - 4 * U)

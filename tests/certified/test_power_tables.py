@@ -54,7 +54,9 @@ def test_a_limb_more_is_needed_on_the_way(monkeypatch: pytest.MonkeyPatch) -> No
     full = tables._crossed
     monkeypatch.setattr(tables, "_built", {})
     monkeypatch.setattr(
-        tables, "_crossed", lambda rows, columns, n: np.concatenate([full(rows, columns, n - 1), np.zeros((1, len(rows) * len(columns)))])
+        tables,
+        "_crossed",
+        lambda rows, columns, n: np.concatenate([full(rows, columns, n - 1), np.zeros((1, len(rows) * len(columns)))]),
     )
     table = tables.powers(6)
     count = table.limbs.shape[1]

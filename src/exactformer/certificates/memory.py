@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from exactformer.model import InputError, Model
 
-_SLICED = 16  # bytes for each weight of a block: floats of 24 bits fit into two slices of float64
-_HEAD = 10  # for each of the unembedding, which is float64 as a rule, and has its norms taken
+_SLICED = 16  # bytes for each weight of a block that are kept: floats of 24 bits fit into two slices of float64
+_SHORT = 8  # the same of weights in bfloat16 or float16, which fit into one
+_HEAD = 8  # for each of the unembedding, which is float64 as a rule
+_COLUMN = 64  # for each token of the vocabulary: a logit, with its radius
+_NORMED = 24  # for each weight of a matrix while its norms are taken: floats, with the gain, and squares
+_CUT = 40 << 20  # at most, while slices are cut, some columns at a time
 _SLICED_HEAD = 24  # for each of it where it is cut as well, as comparisons do
+_FEW = 1024  # weights that are looked at
 _BESIDE = 80  # for each number of a comparison: floats of both kinds, and bounds of their errors
 _WORK = 16 << 20  # whatever the model
 _ARRAYS = 4  # arrays of limbs that are held at once, as large as the widest of a block
@@ -18,21 +26,35 @@ _READ = 48 << 20  # at most, for errors in the directions in which they are read
 _SCORES = 512 << 20  # at most, for scores in limbs, which are made a few heads at a time
 
 
-def needed(model: Model, length: int, limbs: int, following: int = 0, compared: bool = False) -> int:
+def needed(model: Model, length: int, limbs: int, following: int = 0, compared: bool = False, kept: bool = True) -> int:
     """Bytes that a pass over `length` tokens, and over `following` ones one by one, takes besides the weights themselves.
 
-    As measured; with room for as many limbs in all blocks, of which a pass takes fewer as a rule.
+    Slices are `kept` for the next pass, or made anew for each. As measured; with room for as many limbs in all blocks, of which a
+    pass takes fewer as a rule.
     """
     config = model.config
-    blocks = sum(int(weights.size) for name, weights in model.weights.named() if name.startswith("blocks."))
+    blocks = [weights for name, weights in model.weights.named() if name.startswith("blocks.")]
+    largest = max((int(weights.size) for weights in blocks), default=0)
+    slices = _NORMED * largest + min(_CUT, 5 * _SLICED * largest)
     head = len(config.vocabulary) * config.dim
+    if kept:
+        slices += sum(_sliced(weights) * int(weights.size) for weights in blocks) + _HEAD * head
+    if compared:
+        slices += _SLICED_HEAD * head
     width = max(config.dim, config.mlp, 3 * config.heads * config.head_dim)
     stream = (length * _ARRAYS * width + 2 * (length + following) * config.dim * config.blocks) * limbs * 8
     pattern = config.heads * length * (length + following) * 8
     stream += _PATTERNS * pattern + min(_ARRAYS * limbs * pattern, _SCORES) + min(6 * config.head_dim * pattern, _READ)
     by_block = 14 * config.dim + 2 * config.mlp + 4 * config.heads * length  # entries of all steps, for each token
     steps = length * (config.blocks * by_block + len(config.vocabulary)) * (8 * limbs + _BESIDE) if compared else 0
-    return _SLICED * blocks + (_SLICED_HEAD if compared else _HEAD) * head + stream + steps + _WORK
+    return slices + _COLUMN * len(config.vocabulary) + stream + steps + _WORK
+
+
+def _sliced(weights: Any) -> int:
+    """Bytes of a weight in slices, by a few of them."""
+    few = np.ascontiguousarray(weights[(0,) * (weights.ndim - 1)][:_FEW])
+    short = few.dtype == np.float16 or (few.dtype == np.float32 and not (few.view(np.uint32) & 0xFFFF).any())
+    return _SHORT if short else _SLICED
 
 
 def available() -> int | None:
@@ -69,15 +91,28 @@ def _of_group() -> int | None:
         return None
 
 
-def check_memory(model: Model, name: str, length: int, limbs: int, following: int = 0, compared: bool = False) -> None:
-    """Refuse what the machine has too little memory for.
+def check_memory(model: Model, name: str, length: int, limbs: int, following: int = 0, compared: bool = False) -> bool:
+    """As `keeps`; what the machine has too little memory for even if nothing is kept, is refused.
 
     >>> from exactformer.worksheets import load
     >>> check_memory(load("capstone").model, "capstone", 2, 14)
+    True
     """
-    wanted, left = needed(model, length, limbs, following, compared), available()
+    wanted, left = needed(model, length, limbs, following, compared, kept=False), available()
     if left is not None and wanted > left:
         raise InputError(f"{name}: a certified pass needs about {_shown(wanted)} of memory; {_shown(left)} are free")
+    return keeps(model, length, limbs, following, compared)
+
+
+def keeps(model: Model, length: int, limbs: int, following: int = 0, compared: bool = False) -> bool:
+    """Is there room to keep slices from one pass to the next?"""
+    left = available()
+    return left is None or needed(model, length, limbs, following, compared) <= left
+
+
+def made_anew(name: str) -> str:
+    """What is said where there is no room to keep slices."""
+    return f"{name}: slices of the weights are made anew for each pass: there is too little memory to keep them"
 
 
 def _shown(size: int) -> str:

@@ -16,15 +16,18 @@ from exactformer.numbers import Undecided
 class Prepared:
     """A model with its slices and norms, made when first needed and kept for the next prompt.
 
+    Slices take eight bytes for each weight, or more: without `keep`, they are made anew for each pass.
+
     Where there is an outlook, all norms are known: the scout that finds it asks for every one of them. An outlook proves nothing.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, keep: bool = True) -> None:
         if type(model) is not Model:
             raise InputError(f"a model of the class {type(model).__name__}: certified passes take a Model itself")
         self.model = model
         self.outlook: Outlook | None = None
         self.store = Store()
+        self.store.keeping.kept = keep
         for name, array in model.weights.named():
             self.store.name(array, name)
         self.store.name(np.transpose(model.weights.W_E), "W_E.T")

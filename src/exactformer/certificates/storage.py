@@ -32,7 +32,7 @@ _ABANDONED = 3600.0  # seconds after which a temporary file has no writer any mo
 
 
 @contextlib.contextmanager
-def prepared(model: Model, folder: Path | None = None) -> Iterator[Prepared]:
+def prepared(model: Model, folder: Path | None = None, keep: bool = True) -> Iterator[Prepared]:
     """A model prepared with what is kept under its hash; what is computed besides is kept at the end, also of an interrupted run.
 
     >>> import tempfile
@@ -46,7 +46,7 @@ def prepared(model: Model, folder: Path | None = None) -> Iterator[Prepared]:
     """
     digest = model_hash(model)
     path = place(digest, folder)
-    result = Prepared(model)
+    result = Prepared(model, keep)
     norms, outlook = kept = (None if path is None else read(path, digest)) or ({}, None)
     if outlook is None or outlook.fits(schedule_length(model.config)):
         result.store.verified._believe(norms)  # of these weights, by their hash, from a file of this user

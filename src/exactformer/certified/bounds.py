@@ -72,7 +72,7 @@ def horner(n: int, limbs: list[int], terms: int, largest: float, beyond: float, 
 
 
 def exponential(polynomial: float, n: int) -> float:
-    """Lemma 8: e^x for x ≤ 3/4, from the polynomial near 1, a table of powers of at most 1.003, and one of powers of at most 2.12."""
+    """Lemma 8: e^x for x ≤ 3/4, from the polynomial near 1 and tables of powers of at most 1.003 and 2.12."""
     near = 1.003 * polynomial + 1.001 * ENTRY + product(n, n, n)
     return (2.12 * near + 1.004 * ENTRY + product(n, n, n) + 0.25) * UP
 
@@ -97,7 +97,7 @@ FLOAT_SILU_LEAST = 2.0**-114  # Lemma 27: and of x besides
 
 
 def logistic(power: float, residual: float, n: int) -> float:
-    """Lemma 27: 1/(1 + e^−x) in ulps, for a power right to `power` and 1 − t y computed to be at most `residual` before the last step."""
+    """Lemma 27: 1/(1 + e^−x) in ulps, for a power right to `power` and 1 − t y₀ computed to be at most `residual`."""
     rounded = product(n, n, n)
     return 1.001 * (2 * rounded + residual * (residual + rounded * 2.0 ** (-21 * (n - 1))) * 2.0 ** (21 * (n - 1)) + power) * UP
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more
 def product(x: Ball, matrix: Matrix, bias: Vector | None, by_entry: bool = False) -> tuple[Any, Any]:
     """x W + b of the midpoint, and its rounding: L2 of each row, or of every entry (Lemmas 3 and 4)."""
     if x.n == FLOAT:
-        mid, terms = _beside([in_blocks(x.mid, part) for part in matrix.dense()])
+        mid, terms = _beside((in_blocks(x.mid, part) for part in matrix.dense()), (len(x), matrix.outputs))
         sizes = row_norms(x.mid)
         if by_entry:
             rounding = bounds.gamma(terms) * sizes[:, None] * matrix.column_sizes(None)
@@ -30,7 +31,7 @@ def product(x: Ball, matrix: Matrix, bias: Vector | None, by_entry: bool = False
             ends = np.abs(mid) + 2 * np.abs(bias.floats)
             rounding = rounding + bounds.UNIT * (ends if by_entry else row_norms(ends))
         return mid, rounding * bounds.UP
-    mid, entry = _beside([(part.times(x.mid), part.error()) for part in matrix.sliced()])
+    mid, entry = _beside(((part.times(x.mid), part.error()) for part in matrix.sliced()), (x.n, len(x), matrix.outputs))
     if bias is not None:
         limbs, exact = bias.limbs(x.n)
         mid += limbs.reshape(x.n, 1, -1)
@@ -54,11 +55,16 @@ def gained_of(x: Ball) -> Gained:
     return x.gained or Gained(None, x.radius, np.zeros(len(x)))
 
 
-def _beside(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+def _beside(parts: Iterator[tuple[Any, Any]], shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Products with some columns, with the next ones, …, as one; the bound is that of the worst."""
-    if len(parts) == 1:
-        return parts[0]
-    return np.concatenate([product for product, _ in parts], axis=-1), max(bound for _, bound in parts)
+    whole, start, worst = None, 0, 0.0
+    for found, bound in parts:
+        if found.shape == shape:
+            return found, bound
+        whole = np.empty(shape) if whole is None else whole
+        whole[..., start : start + found.shape[-1]] = found
+        start, worst = start + found.shape[-1], max(worst, bound)
+    return whole, worst
 
 
 def in_blocks(x: Any, matrix: Any) -> tuple[Any, int]:

@@ -174,12 +174,12 @@ def powers(n: int) -> Powers:
         with precision(BITS * (n + 1) + _SPARE):
             steps = [(arb(r) / _ROW).exp() for r in range(_ROW)]
             whole = [arb(k).exp() for k in range(least, 1)]
-            fine = [[(arb(k) / 2**BITS).exp() for k in each] for each in (range(-FINE, FINE + 1, _ROW), range(_ROW))]
+            far, near = ([(arb(k) / 2**BITS).exp() for k in each] for each in (range(-FINE, FINE + 1, _ROW), range(_ROW)))
             inverses = [arb(1) / math.factorial(k) for k in range(degree + 1)]
             coefficients = [_digits([c], m)[:, 0] for c, m in zip(inverses, limb_counts, strict=False)]
             table = Powers(
                 n, least << GRID, _crossed(whole, steps, n), _floats(whole[FLOAT_LEAST - least :], steps),
-                _crossed(*fine, n)[:, : 2 * FINE + 1], coefficients, [1 / math.factorial(k) for k in range(degree + 1)],
+                _crossed(far, near, n)[:, : 2 * FINE + 1], coefficients, [1 / math.factorial(k) for k in range(degree + 1)],
             )  # fmt: skip
         _built["exp"] = table
     return table

@@ -381,14 +381,17 @@ class Store:
         return self._once(("gain", place(array)), lambda: (Vector(one_more(array), self.name_of(array) + "+1"), array))
 
     def matrix(self, array: Any) -> Matrix:
-        return self._once(("matrix", place(array)), lambda: (Matrix((array,), self.name_of(array), self.verified, self.keeping), array))
+        return self._once(("matrix", place(array)), lambda: (self._matrix((array,), self.name_of(array)), array))
+
+    def _matrix(self, pieces: tuple[Any, ...], name: str) -> Matrix:
+        return Matrix(pieces, name, self.verified, self.keeping)
 
     def projections(self, *arrays: Any) -> Matrix:
         """[heads, dim, head_dim] for queries, keys and values, side by side: [dim, 3 · heads · head_dim]."""
 
         def make() -> tuple[Matrix, Any]:
             pieces = tuple(a.transpose(1, 0, 2).reshape(a.shape[1], -1) for a in arrays)
-            return Matrix(pieces, "+".join(map(self.name_of, arrays)), self.verified, self.keeping), arrays
+            return self._matrix(pieces, "+".join(map(self.name_of, arrays))), arrays
 
         return self._once(("projections", *map(place, arrays)), make)
 
@@ -396,7 +399,7 @@ class Store:
         """[dim, width] each, side by side."""
 
         def make() -> tuple[Matrix, Any]:
-            return Matrix(arrays, "+".join(map(self.name_of, arrays)), self.verified, self.keeping), arrays
+            return self._matrix(arrays, "+".join(map(self.name_of, arrays))), arrays
 
         return self._once(("beside", *map(place, arrays)), make)
 
@@ -404,7 +407,7 @@ class Store:
         """[heads, head_dim, dim] → [heads · head_dim, dim]"""
         return self._once(
             ("output", place(array)),
-            lambda: (Matrix((array.reshape(-1, array.shape[-1]),), self.name_of(array), self.verified, self.keeping), array),
+            lambda: (self._matrix((array.reshape(-1, array.shape[-1]),), self.name_of(array)), array),
         )
 
     def trim(self, limbs_at: Callable[[str], int]) -> None:

@@ -170,18 +170,20 @@ class _Run:
         """Prove token after token, tell each, and then look at it in the ways that were asked for."""
         from exactformer.certificates.audit import check_size
         from exactformer.certificates.hash import model_hash
-        from exactformer.certificates.memory import check_memory
+        from exactformer.certificates.memory import check_memory, made_anew
         from exactformer.certificates.storage import prepared
         from exactformer.render import certificates
 
         all_logits = bool(self.kinds) or (self.saved is not None and len(self.saved.values) > 1)
-        check_memory(self.model, self.title, len(self.ids), self.cap, self.tokens, all_logits)
+        keep = check_memory(self.model, self.title, len(self.ids), self.cap, self.tokens, all_logits)
+        if not keep:
+            click.echo(f"exactformer: {made_anew(self.title)}", err=True)
         if self.audited:
             check_size(self.model, self.title)
         self.worksheet.checked()
         with Progress() as progress:
             model_hash(self.model, progress)  # which the certificate has, and which takes a while
-            with prepared(self.model) as ready:
+            with prepared(self.model, keep=keep) as ready:
                 ready.prepare(progress)
                 if self.streams:
                     progress.clear()
@@ -295,17 +297,21 @@ class _Run:
 
 def _verify(source: str, file: Path, reading: str) -> None:
     """Check a certificate; what differs is shown with its line."""
+    from exactformer.certificates import Prepared
     from exactformer.certificates.file import read
-    from exactformer.certificates.memory import check_memory
+    from exactformer.certificates.memory import check_memory, made_anew
     from exactformer.certificates.verifying import verify
 
     written = read(file)
     worksheet = opened(source, reading=reading)
-    certificate = written.certificate
-    check_memory(worksheet.model, worksheet.title or source, len(certificate.ids) + len(certificate.tokens), certificate.cap)
+    certificate, title = written.certificate, worksheet.title or source
+    keep = check_memory(worksheet.model, title, len(certificate.ids) + len(certificate.tokens), certificate.cap)
+    if not keep:
+        click.echo(f"exactformer: {made_anew(title)}", err=True)
     worksheet.checked()
     with Progress() as progress:
-        verdict = verify(certificate, worksheet.model, intact=written.intact, progress=progress)  # norms are computed anew
+        ready = Prepared(worksheet.model, keep)  # norms are computed anew
+        verdict = verify(certificate, worksheet.model, intact=written.intact, prepared=ready, progress=progress)
     for problem in verdict.problems[:_SHOWN]:
         click.echo(f"refused: {file}, line {written.line(problem.place)}: {problem}")
     if verdict.confirmed:

@@ -19,7 +19,7 @@ from exactformer.certificates import Claim, prove_token
 from exactformer.certificates.certificate import certificate_of
 from exactformer.certificates.ends import proved_digits
 from exactformer.certificates.hash import model_hash
-from exactformer.certificates.memory import available, needed
+from exactformer.certificates.memory import available, keeps, made_anew, needed
 from exactformer.certificates.proving import CAP, token_by_token
 from exactformer.certificates.question import check_question, texts
 from exactformer.certificates.storage import prepared
@@ -79,7 +79,10 @@ class Prover:
         self.worksheet.checked()
         progress = _Progress(self.model, tell)
         self.digest = model_hash(self.model, progress.hashed)
-        with prepared(self.model) as self.ready:
+        self.keep = keeps(self.model, 1, CAP)
+        if not self.keep:
+            print(f"exactformer: {made_anew(self.source)}", file=sys.stderr, flush=True)
+        with prepared(self.model, keep=self.keep) as self.ready:
             self.ready.prepare(progress.prepared)
         self.claims: OrderedDict[tuple[Any, ...], Claim] = OrderedDict()
         self.past = _Past()
@@ -124,7 +127,7 @@ class Prover:
     def _given(self, prompt: str | None, ids: str | None, tokens: int, cap: int) -> list[int]:
         given = Input(prompt, ids).of(self.worksheet)
         check_question(self.model, self.source, given, tokens)
-        wanted, left = needed(self.model, len(given), cap, tokens) - _taken(), available()
+        wanted, left = needed(self.model, len(given), cap, tokens, kept=self.keep) - _taken(), available()
         if left is not None and wanted > left:
             raise InputError(f"{len(given):,} tokens need about {wanted / 1e9:.1f} GB more of memory; {left / 1e9:.1f} GB are free")
         return given
