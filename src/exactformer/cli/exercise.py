@@ -18,8 +18,8 @@ _FORMS = ("markdown", "latex", "html", "moodle", "stack", "key")
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Which sheet: each seed makes another, always the same.")
 @click.option("--count", type=Whole(1, 50), default=6, show_default=True, help="How many exercises.")
 @click.option(
-    "--vary", type=click.Choice(("tokens", "weights", "cells")), default="tokens", show_default=True,
-    help="What another seed changes besides the cells: the input; the input and some numbers of W_E; nothing.",
+    "--vary", type=click.Choice(("tokens", "weights", "cells")),
+    help="What another seed changes: cells; and the input; and some of W_E. Default: all of it, where W_E is small.",
 )  # fmt: skip
 @click.option("--tokens", metavar="NAMES", help='Keep to this input: "a b". Default: one that the seed draws.')
 @click.option(
@@ -33,7 +33,7 @@ _FORMS = ("markdown", "latex", "html", "moodle", "stack", "key")
 @click.option("--format", "form", type=click.Choice(_FORMS), default="markdown", show_default=True)
 @output_option
 def command(
-    source: str, level: int, seed: int, count: int, vary: str, tokens: str | None, cells: tuple[str, ...], decimals: int,
+    source: str, level: int, seed: int, count: int, vary: str | None, tokens: str | None, cells: tuple[str, ...], decimals: int,
     answers: bool, key: Path | None, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Make a sheet of exercises on a worksheet: numbers of its pass that are left blank, and a key that grades them."""
@@ -44,7 +44,7 @@ def command(
 
     refuse(answers and form in ("moodle", "stack", "key"), f"--answers: --format {form} holds them anyway")
     refuse(bool(cells) and (given("level") or given("count")), "--cell: the cells are given, so --level and --count have no effect")
-    refuse(tokens is not None and given("vary") and vary != "weights", "--tokens: the input is given, so --vary has no effect")
+    refuse(tokens is not None and vary in ("tokens", "cells"), "--tokens: the input is given, so --vary has no effect")
     refuse(tokens is not None and not tokens.split(), "--tokens: the input is empty: give at least one token")
     for written_to in (output, key):
         keep_the_source(source, written_to)
@@ -52,8 +52,7 @@ def command(
     text = standard_input() if source == STDIN else worksheet_text(source)
     name = "standard input" if source == STDIN else source
     words = None if tokens is None else tokens.split()
-    kind = "cells" if cells and not given("vary") else vary
-    sheet = make_sheet(text, name, level, seed, count, kind, decimals, cells, words)  # type: ignore[arg-type]
+    sheet = make_sheet(text, name, level, seed, count, vary, decimals, cells, words)  # type: ignore[arg-type]
     if len(sheet.cells) < (len(cells) or count):
         click.echo(f"exactformer: {name}: {len(sheet.cells)} exercises of this level were found, not {count}", err=True)
     match form:

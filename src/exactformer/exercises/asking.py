@@ -64,9 +64,7 @@ def exercise(
     words = tokens.split() if isinstance(tokens, str) else tokens
     if cell is not None:
         return Exercise(find_cell(load(source).trace(words), cell), decimals)
-    sheet = make_sheet(
-        worksheet_text(source), os.fspath(source), level, seed, 1, "cells" if tokens is None else "tokens", tokens=words
-    )
+    sheet = make_sheet(worksheet_text(source), os.fspath(source), level, seed, 1, "cells", tokens=words)
     return Exercise(sheet.cells[0], decimals)
 
 

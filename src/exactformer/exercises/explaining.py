@@ -14,6 +14,7 @@ import numpy as np
 from exactformer.exercises.cell import Cell
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.operations.operation import short
+from exactformer.model.step import Step
 from exactformer.numbers import Exact, Named, Undecided, Undefined
 from exactformer.numbers.nearness import nearly
 
@@ -21,6 +22,10 @@ _MOST = 16  # numbers of a row that are written out
 _DIGITS = 12
 _WIDEST = 120  # characters of a form that stands in a line
 _PLAIN = re.compile(r"[0-9.πe]+")
+
+
+def _named(step: Step) -> str:
+    return ("∂" if step.name.startswith("grad.") else "") + short(step.name)
 
 
 def question(cell: Cell) -> str:
@@ -67,7 +72,7 @@ def hints(cell: Cell) -> tuple[str, ...]:
     step = cell.step
     found = []
     if step.formula:
-        found.append(f"{step.title[:1].upper()}{step.title[1:]}: {short(step.name)} = {step.formula}.")
+        found.append(f"{step.title[:1].upper()}{step.title[1:]}: {_named(step)} = {step.formula}.")
     if cell.total:
         row = [_text(x) for x in np.atleast_1d(step.values[cell.index])]
         return (*found, f"The numbers of the row are {', '.join(row[:_MOST])}{'…' * (len(row) > _MOST)}.")
@@ -94,9 +99,9 @@ def derivation(cell: Cell) -> tuple[str, ...]:
     ≈ 0.268941421370
     """
     step, value = cell.step, cell.value
-    lines = [f"{short(step.name)} = {step.formula}"] if step.formula else []
+    lines = [f"{_named(step)} = {step.formula}"] if step.formula else []
     spelt = " + ".join(_factor(_text(x)) for x in step.values[cell.index][:_MOST]) if cell.total else spelled(cell)
-    name = f"{'sum ' * cell.total}{short(step.name)}[{', '.join(map(str, cell.index))}]"
+    name = f"{'sum ' * cell.total}{_named(step)}[{', '.join(map(str, cell.index))}]"
     forms = [("≈" if _approximate(cell) else "=", spelt)] if spelt else []
     if isinstance(value, Exact | Named):
         forms += [("=", form) for form in (value.written, str(value)) if len(form) <= _WIDEST and not form.startswith("≈")]
@@ -158,6 +163,8 @@ def spelled(cell: Cell) -> str:
         values = [[]] * (len(step.reads) - len(values)) + values
     if "@" in template and values[0][cell.index[-1]] is MASKED:
         return "0"
+    if template in ("{0}", "{1}"):  # a copy
+        return _text(values[int(template[1])][0])
     known = {**step.operation.known, "n": str(len(values[0]))}
 
     def put(found: re.Match[str]) -> str:
@@ -173,10 +180,9 @@ def spelled(cell: Cell) -> str:
         return _WAYS[f"{(match[1] or '').strip()}{match[3]}"](row, cell.index[-1])
 
     try:
-        text = "" if "{turn" in template else re.sub(r"\{([^}]*)\}", put, template)
+        return "" if "{turn" in template else re.sub(r"\{([^}]*)\}", put, template)
     except (KeyError, IndexError):
         return ""
-    return text[1:-1] if template in ("{0}", "{1}") and text.startswith("(") else text
 
 
 def _seen(row: list[Any]) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from math import gcd
 from typing import Any, NamedTuple
 
 from exactformer.checking.printed import Printed, read
@@ -22,8 +24,9 @@ LONGEST = 4000  # characters of an answer, all its lines together
 _MOST_LINES = 30
 FEWEST = 3  # decimals that count, unless a key says otherwise
 _BUDGET = Budget(work=400_000)
-_SLIP = Budget(bits=512, work=50_000, cuts=2)
+_ROUGHLY = 1e-6  # how far floats may be off
 _MOST_SLIPS = 2  # that are named
+_FRACTION = re.compile(r"[-−]?\s*([0-9]{1,400})\s*/\s*([0-9]{1,400})")
 _EITHER = re.compile(r"[+-]?[0-9.]+e[+-][0-9]+")
 _HIDDEN = ("-inf", "-infinity", "-oo", "-∞", "masked", "hidden")
 _UNDEFINED = ("undefined", "⊘", "nan")
@@ -143,7 +146,11 @@ def _number(text: str, typed: Expression, truth: Number, cell: Cell, decimals: i
     printed = _decimal(text)
     if compare(typed.value, truth, _BUDGET) == 0:
         simplest = str(truth)
-        if printed is None and not simplest.startswith("≈") and typed.size > size(simplest):
+        if (
+            (printed is None or printed.place is None)
+            and not simplest.startswith("≈")
+            and (typed.size > size(simplest) or _reducible(text))
+        ):
             return _Said(Kind.SIMPLER, f"equal (proved), and could be simpler: {simplest}")
         return _Said(Kind.EQUAL, "equal (proved)")
     if printed is not None and printed.place is not None and printed.place < 0:
@@ -165,6 +172,12 @@ def _number(text: str, typed: Expression, truth: Number, cell: Cell, decimals: i
     return _Said(Kind.WRONG, f"wrong; {fits}: {'; or '.join(words)}", names[0])
 
 
+def _reducible(text: str) -> bool:
+    """Is it a fraction like 2/4?"""
+    match = _FRACTION.fullmatch(text)
+    return match is not None and gcd(int(match[1]), int(match[2])) > 1
+
+
 def _decimal(text: str) -> Printed | None:
     """The answer as a decimal with its last place, where it is one."""
     try:
@@ -176,7 +189,7 @@ def _decimal(text: str) -> Printed | None:
 def _fitting(value: Number, printed: Printed | None, cell: Cell) -> list[tuple[str, str]]:
     """The slips that give exactly this value; of a decimal, exactly these decimals."""
     found: list[tuple[str, str]] = []
-    for slip in slips(cell):
+    for slip in slips(cell, _nearness(value, printed)):
         if isinstance(slip.value, Exact | Named) and _fits(value, printed, slip.value):
             found.append((slip.name, slip.words))
             if len(found) == _MOST_SLIPS:
@@ -184,9 +197,19 @@ def _fitting(value: Number, printed: Printed | None, cell: Cell) -> list[tuple[s
     return found
 
 
+def _nearness(value: Number, printed: Printed | None) -> Callable[[float], bool]:
+    """May a float be the answer, as far as floats show?"""
+    try:
+        about = value.to_float()
+    except (OverflowError, Undecided):
+        return lambda other: True
+    unit = 0.0 if printed is None or printed.place is None else 10.0 ** max(printed.place, -300)
+    return lambda other: not abs(other - about) > unit + _ROUGHLY * (1 + abs(about))
+
+
 def _fits(value: Number, printed: Printed | None, of_slip: Any) -> bool:
     try:
-        if compare(value, of_slip, _SLIP) == 0:
+        if compare(value, of_slip, _BUDGET) == 0:
             return True
         if printed is None or printed.place is None or printed.place > -2 or printed.value == 0:
             return False

@@ -18,6 +18,7 @@ from exactformer.numbers import Exact, Named, Undecided
 from exactformer.numbers.nearness import nearly
 from exactformer.trace import Step, Trace
 from exactformer.worksheets import Worksheet, loads
+from exactformer.worksheets.cost import multiplications
 
 Vary = Literal["cells", "tokens", "weights"]
 LEVELS = {1: "fractions alone", 2: "from fractions to a formula", 3: "formulas made of formulas"}
@@ -28,6 +29,7 @@ _LARGEST_VOCABULARY = 1000  # tokens of which other inputs are drawn
 _LARGEST_TABLE = 200  # entries of a W_E whose numbers are changed
 _CHANGES = 3
 _DIGITS = 12
+_DRAWS, _QUICK = 20, 2000  # inputs that are tried, where a pass has few multiplications
 
 
 @dataclass(frozen=True)
@@ -54,31 +56,39 @@ def answer_of(cell: Cell) -> str:
 
 
 def make_sheet(
-    text: str, source: str, level: int = 2, seed: int = 0, count: int = 6, vary: Vary = "tokens", decimals: int = FEWEST,
+    text: str, source: str, level: int = 2, seed: int = 0, count: int = 6, vary: Vary | None = None, decimals: int = FEWEST,
     cells: Sequence[str] = (), tokens: Sequence[str] | None = None,
 ) -> Sheet:  # fmt: skip
     """A sheet of `count` exercises on a worksheet. The same seed makes the same sheet; `cells` are asked instead of drawn ones.
 
+    Another seed has other cells, another input, and some other numbers in W_E where that table is small; `vary` says otherwise.
+
     >>> from exactformer.worksheets import example_text
     >>> sheet = make_sheet(example_text("capstone"), "capstone", level=2, seed=3, count=2)
     >>> sheet.tokens, [cell.name for cell in sheet.cells]
-    (('c', 'c'), ['blocks.0.attn.pattern[0, 1, 1]', 'blocks.0.ln1.out[1, 1]'])
+    (('c', 'c'), ['blocks.0.attn.pattern[0, 1, 1]', 'probs[1, 2]'])
     """
-    if level not in LEVELS or vary not in get_args(Vary) or not 1 <= count <= MOST:
+    if level not in LEVELS or vary not in (None, *get_args(Vary)) or not 1 <= count <= MOST:
         raise ExerciseError(f"a sheet has 1 to {MOST} exercises of the levels {', '.join(map(str, LEVELS))}")
     worksheet = loads(text, source)
     rng = random.Random(f"exercise {seed}")
-    for _ in range(20):  # other tokens or weights may lead to numbers that nobody would want to write
+    if vary is None:
+        vary = "cells" if cells else "weights" if _changeable(worksheet) else "tokens"
+    best: Sheet | None = None
+    quick = multiplications(worksheet.model.config, len(worksheet.own_tokens)) <= _QUICK
+    for _ in range(_DRAWS if quick else 3):  # other tokens or weights may lead to numbers that nobody would want to write
         words = _drawn_tokens(worksheet, rng) if tokens is None and vary != "cells" else tuple(tokens or worksheet.own_tokens)
         changes = _drawn_changes(worksheet, rng) if vary == "weights" else ()
         sheet = Sheet(text, source, worksheet.title, words, changes, level, seed, decimals, ())
         trace = trace_of(sheet, worksheet)
         chosen = [find_cell(trace, name) for name in cells] or _drawn_cells(trace, level, count, rng)
-        if len(chosen) >= (len(cells) or count):
-            return replace(sheet, cells=tuple(chosen))
-    if not chosen:
+        if best is None or len(chosen) > len(best.cells):
+            best = replace(sheet, cells=tuple(chosen))
+        if vary == "cells" or len(chosen) >= (len(cells) or count):
+            break
+    if best is None or not best.cells:
         raise ExerciseError(f"{source}: has no numbers for a sheet of level {level} ({LEVELS[level]})")
-    return replace(sheet, cells=tuple(chosen))
+    return best
 
 
 def trace_of(sheet: Sheet, worksheet: Worksheet | None = None) -> Trace:
@@ -98,12 +108,16 @@ def _drawn_tokens(worksheet: Worksheet, rng: random.Random) -> tuple[str, ...]:
 def _drawn_changes(worksheet: Worksheet, rng: random.Random) -> tuple[str, ...]:
     """Some numbers of W_E, replaced by small ones."""
     table = worksheet.model.weights.W_E
-    if worksheet.circuit is not None or table.size > _LARGEST_TABLE:
+    if not _changeable(worksheet):
         raise ExerciseError(
             f"{short(worksheet.title or 'the worksheet')}: its embedding is too large, or made by a circuit: vary tokens"
         )
     places = rng.sample(list(np.ndindex(*table.shape)), min(_CHANGES, table.size))
     return tuple(f"W_E[{i},{j}]={rng.choice((-2, -1, 1, 2, 3))}" for i, j in sorted(places))
+
+
+def _changeable(worksheet: Worksheet) -> bool:
+    return worksheet.circuit is None and worksheet.model.weights.W_E.size <= _LARGEST_TABLE
 
 
 def _drawn_cells(trace: Trace, level: int, count: int, rng: random.Random) -> list[Cell]:

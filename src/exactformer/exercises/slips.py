@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpq
 
+from exactformer.arithmetics import arithmetic
 from exactformer.checking.operations import OPS
 from exactformer.exercises.cell import Cell
 from exactformer.model import Model, forward
@@ -56,8 +57,11 @@ class Slip(NamedTuple):
     rounded: bool = False
 
 
-def slips(cell: Cell) -> Iterator[Slip]:
+def slips(cell: Cell, near: Callable[[float], bool] = lambda value: True) -> Iterator[Slip]:
     """Every slip that can be made on the way to a cell, the plainest first. They are computed as they are asked for.
+
+    `near` says of a float whether the number that one looks for could be that: a pass with a mistake in it takes milliseconds in
+    floats, and is computed exactly only where they are near. So a slip may be missed where floats are far off; none is made up.
 
     >>> from exactformer import load
     >>> from exactformer.exercises.cell import find_cell
@@ -67,7 +71,7 @@ def slips(cell: Cell) -> Iterator[Slip]:
     """
     if not isinstance(cell.value, Exact | Named):
         return
-    for make in (_of_entry, _of_neighbours, _of_steps, _of_operation, _of_pass, _of_rounding):
+    for make in (_of_entry, _of_neighbours, _of_steps, _of_operation, lambda cell: _of_pass(cell, near), _of_rounding):
         try:
             yield from make(cell)
         except (Undecided, ArithmeticError, ValueError):  # this slip ends in no number
@@ -192,7 +196,7 @@ class _Reached(Exception):
     """The step is there: the rest of a pass is not needed."""
 
 
-def _of_pass(cell: Cell) -> Iterator[Slip]:
+def _of_pass(cell: Cell, near: Callable[[float], bool]) -> Iterator[Slip]:
     """The pass with one of the classic mistakes in it, up to the step."""
     trace = cell.trace
     if cell.gradient is not None or cell.step.op == "weight":
@@ -201,15 +205,20 @@ def _of_pass(cell: Cell) -> Iterator[Slip]:
         return
     for name in MISTAKES:
         try:
-            step = _step_of(broken(trace.model, [name]), cell)
+            model = broken(trace.model, [name])
         except ConfigError:  # the model has nothing of the kind
             continue
-        if step is not None and step.shape == cell.step.shape:
+        rough = _step_of(model, cell, arithmetic("float64"))
+        if rough is None or rough.shape != cell.step.shape or not near(float(np.sum(rough.values[cell.index]))):
+            continue
+        step = _step_of(model, cell, OPS)
+        if step is not None:
             said = _SAID.get(name, MISTAKES[name].what)
             yield Slip(name, said.format(scale=trace.model.config.scale_factor), cell.of(step.values))
 
 
-def _step_of(model: Model, cell: Cell) -> Step | None:
+def _step_of(model: Model, cell: Cell, ops: Any) -> Step | None:
+    """The step of the cell in the pass of another model."""
     found: list[Step] = []
 
     def note(step: Step) -> Any:
@@ -219,9 +228,9 @@ def _step_of(model: Model, cell: Cell) -> Step | None:
         return step.values
 
     with suppress(_Reached):
-        forward(model, model.ids(cell.trace.tokens), OPS, note)
+        forward(model, model.ids(cell.trace.tokens), ops, note)
     if found and cell.step.name == "probs":
-        return replace(cell.step, values=OPS.softmax(found[0].values))
+        return replace(cell.step, values=ops.softmax(found[0].values))
     return found[0] if found else None
 
 

@@ -50,7 +50,8 @@ def _asked(sheet: Sheet) -> list[_Asked]:
 
 
 def _about(sheet: Sheet) -> str:
-    return f"Level {sheet.level} ({LEVELS[sheet.level]}), sheet {sheet.seed}. Tokens: {' '.join(sheet.tokens)}."
+    changed = f" Changed in the worksheet: {', '.join(sheet.changes)}." if sheet.changes else ""
+    return f"Level {sheet.level} ({LEVELS[sheet.level]}), sheet {sheet.seed}. Tokens: {' '.join(sheet.tokens)}.{changed}"
 
 
 def _how(sheet: Sheet) -> str:

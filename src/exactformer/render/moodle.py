@@ -13,8 +13,8 @@ from exactformer.exercises.explaining import derivation, hints, question
 from exactformer.exercises.sheet import Sheet, answer_of
 from exactformer.messages import few
 from exactformer.numbers import Exact, Named, formula
-from exactformer.numbers.as_written import as_written
 from exactformer.numbers.digits import fixed_decimals
+from exactformer.numbers.display import simplest
 from exactformer.numbers.formula import Formula, Function, Power, Product, Quotient, Sum, Symbol, Value
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<quiz>\n'
@@ -65,7 +65,7 @@ def _short_answer(sheet: Sheet, n: int, cell: Cell) -> str:
 def _stack(sheet: Sheet, n: int, cell: Cell) -> str:
     if not isinstance(cell.value, Exact | Named):
         return _short_answer(sheet, n, cell)
-    form = as_written(cell.value)
+    form = simplest(cell.value)
     if form is None:
         return _numerical(sheet, n, cell)
     common = _common(sheet, n, cell, "<p>[[input:ans1]] [[validation:ans1]]</p>")
@@ -96,8 +96,8 @@ def maxima(form: Formula) -> str:
     """A closed form as Maxima writes it.
 
     >>> from exactformer.numbers import exp, sqrt
-    >>> maxima(as_written(exp(1) / (1 + sqrt(2))))
-    '(%e^(1))/((1)+((2)^(1/2)))'
+    >>> maxima(simplest(exp(1) / (1 + sqrt(2))))
+    '(%e)/((1)+((2)^(1/2)))'
     """
     match form:
         case Value(_):

@@ -74,7 +74,7 @@ OPERATIONS = (
     ),
     Operation(
         "answer", "What is to be said of an answer to the question what `cell` is, such as `blocks.0.attn.pattern[0, 1, 0]`: equal "
-        "(proved), right to the decimals given, wrong and with which slip; and as many hints as were asked for. After the last one, "
+        "(proved), right to the decimals given, wrong and with which slip; and as many hints as were asked for. After the last, "
         "the derivation. Without an answer, the hints alone.",
         {"source": SOURCE, "cell": {"type": "string", "maxLength": 300}, "answer": {"type": "string", "maxLength": 4000},
          "hints": {"type": "integer", "minimum": 0, "maximum": 20}, "decimals": {"type": "integer", "minimum": 1, "maximum": 50}},

@@ -116,7 +116,7 @@ def answered(source: Source, cell: str, answer: str = "", hints: int = 0, decima
         "question": explaining.question(asked),
         "judgement": judgement_data(judged(answer, asked, decimals)) if answer.strip() else None,
         "hints": list(known[:hints]),
-        "more": hints <= len(known),
+        "last": hints >= len(known),
         "derivation": list(explaining.derivation(asked)) if hints > len(known) else [],
     }
 
@@ -223,8 +223,8 @@ def _unchanged(source: Source) -> dict[str, str]:
 
 
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
-    "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered, "compare": compared,
-    "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
+    "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered,
+    "compare": compared, "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
 }  # fmt: skip
 
 
