@@ -329,6 +329,12 @@ function agreement(printed, truth) {
   return outwards && compare(size, unit) < 0 ? "cut off" : "";
 }
 
+/** Is it a fraction like 2/4? */
+function reducible(text) {
+  const match = /^-?\s*([0-9]{1,400})\s*\/\s*([0-9]{1,400})$/.exec(plain(text));
+  return match !== null && gcd(BigInt(match[1]), BigInt(match[2])) > 1n;
+}
+
 /** One line, held against what is kept: { exact } or { low, high } or { word }. */
 function judgedLine(text, kept, decimals) {
   if (kept.word !== undefined) {
@@ -341,7 +347,7 @@ function judgedLine(text, kept, decimals) {
   const printed = decimal(text);
   const ends = kept.exact !== undefined ? [value(kept.exact)] : [decimal(kept.low).value, decimal(kept.high).value];
   const simplest = kept.exact ?? kept.simplest;
-  const simpler = !printed && simplest && size(text) > size(simplest);
+  const simpler = !printed && simplest && (size(text) > size(simplest) || reducible(text));
   const also = simpler ? `, and could be simpler: ${simplest}` : "";
   if (isFraction(answer)) {
     if (kept.exact !== undefined && compare(answer, ends[0]) === 0) return { kind: simpler ? "simpler" : "equal", message: `equal${also}` };
