@@ -209,7 +209,7 @@ def hostile_case(n: int, examples: tuple[str, ...] = EXAMPLES) -> str:
 
 
 def run(progress: Progress) -> Result:
-    cells()  # before the processes begin, which share them
+    asked = len(cells(EXAMPLES))  # before the processes begin, which share them
     counts: dict[str, Counter[str]] = {}
     failed: list[str] = []
     slowest: dict[str, float] = {}
@@ -232,7 +232,7 @@ def run(progress: Progress) -> Result:
     rows = tuple((what, *(f"{count[kind]:,}" for kind in kinds), f"{slowest[what]:.2f}") for what, count in counts.items())
     told = (
         f"{NUMBER} answers that are equal to the number asked for in another form, {NUMBER} that are not (among them numbers that "
-        f"agree in up to 200 digits), and {len(HOSTILE)} hostile ones, for {len(cells())} cells of the built-in examples. SymPy "
+        f"agree in up to 200 digits), and {len(HOSTILE)} hostile ones, for {asked} cells of the built-in examples. SymPy "
         f"and mpmath say, with {_DIGITS} digits, which forms are equal; the program is not asked. Equal ones must be proved equal, "
         "of the others none accepted; hostile ones get one line each."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -136,4 +137,6 @@ def graded(sheet: Sheet, given: list[Given]) -> Grades:
 
 def shown_answer(judgement: Judgement | None) -> str:
     """What was answered, on one line."""
-    return "no answer" if judgement is None else short(" = ".join(judgement.answer.split("\n")))
+    if judgement is None:
+        return "no answer"
+    return short(" = ".join(line for line in (part.strip() for part in re.split(r"[=\n]", judgement.answer)) if line))
