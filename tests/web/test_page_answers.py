@@ -59,7 +59,7 @@ def test_hints_one_at_a_time_by_the_keyboard_alone(visit: Visit) -> None:
         expect(page.locator(".answer .hints li")).to_have_count(count)
     expect(page.locator(".answer .derivation")).to_be_empty()
     page.keyboard.press("Enter")
-    expect(page.locator(".answer .derivation .line")).to_have_count(5)
+    expect(page.locator(".answer .derivation .line")).to_have_count(4)
     expect(page.locator("#live")).to_contain_text("= 1/(1+e)")
 
 
@@ -181,4 +181,4 @@ def test_hidden_answers_are_not_in_plain_text(page: Page, server: Serving) -> No
     assert in_page(page, server, "return exactly.revealed(given);", kept) == revealed(kept)
     asked = in_page(page, server, "return exactly.asker(given)({ answer: '1/(1+e)', hints: 4 });", kept)
     assert asked["judgement"]["right"] is True
-    assert (len(asked["hints"]), asked["last"], len(asked["derivation"])) == (3, True, 5)
+    assert (len(asked["hints"]), asked["last"], len(asked["derivation"])) == (3, True, 4)

@@ -94,7 +94,6 @@ def derivation(cell: Cell) -> tuple[str, ...]:
     ...     print(line)
     attn.pattern = softmax(attn.masked)
     attn.pattern[0, 1, 0] = exp(1)/(exp(1) + exp(2))
-    = e^1/(e^1+e^2)
     = 1/(1+e)
     ≈ 0.268941421370
     """
@@ -110,8 +109,14 @@ def derivation(cell: Cell) -> tuple[str, ...]:
     if isinstance(value, Named):
         with suppress(Undecided):
             forms.append(("≈", nearly(value, _DIGITS)))
-    forms = list(dict.fromkeys(forms))
+    forms = list({(sign, _squeezed(form)): (sign, form) for sign, form in reversed(forms)}.values())[::-1]
     return (*lines, *(f"{'' if n else f'{name} '}{sign} {form}" for n, (sign, form) in enumerate(forms)))
+
+
+def _squeezed(form: str) -> str:
+    """Forms that look alike once they are drawn: exp(2) and e^2."""
+    whole = re.sub(r"exp\(([0-9]+)\)", r"e^\1", form.replace(" ", ""))
+    return re.sub(r"exp\((-?[0-9]+(?:/[0-9]+)?)\)", r"e^(\1)", whole)
 
 
 def _approximate(cell: Cell) -> bool:
