@@ -9,6 +9,7 @@ from importlib import import_module
 from benchmarks import report
 
 TRIALS = (
+    "answers",
     "certificates",
     "enclosures",
     "checkpoints",

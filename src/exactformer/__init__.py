@@ -28,6 +28,7 @@ _PLACES = {
     "certificates": ["Certificate", "CertificateError", "certify"],
     "proofs": ["Demand", "Lookup", "Report", "Sequences", "Sorted", "prove"],
     "messages": ["Refused"],
+    "exercises": ["Exercise", "ExerciseError", "Judgement", "exercise"],
     "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _PLACES.items() for name in names}

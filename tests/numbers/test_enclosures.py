@@ -8,12 +8,16 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 from twins import CERTAIN, Twin, as_decimal, as_fraction, relaxed, samples, twins
 
-from exactformer.numbers import Enclosure, Undecided, UndefinedValue, exact, exp, log, pi, sin, sqrt
+from exactformer.numbers import Enclosure, Undecided, UndefinedValue, exact, exp, log, pi, sign, sin, sqrt
+from exactformer.numbers.enclosure import ball
+from exactformer.numbers.field import subtract
 from exactformer.numbers.nodes import Undefined
+from exactformer.numbers.powers import power
 
 BITS = (16, 64, 200, 500)
 
@@ -200,3 +204,12 @@ def test_what_no_float_holds_overflows(x):
 def test_an_undefined_value_has_no_approximation(ask):
     with pytest.raises(UndefinedValue, match="no such row"):
         ask(Undefined("no such row"))
+
+
+def test_powers_of_a_ball_around_zero_are_balls_around_zero() -> None:
+    nought = subtract(exp(1), exp(1))  # not simplified: a ball around 0
+    for exponent in (2, 3, 10):
+        found = ball(power(nought, exact(exponent)), 256)
+        assert found.contains(0)
+        assert found.abs_upper() < arb(2) ** -400
+    assert sign(1 + power(nought, exact(2))) == 1

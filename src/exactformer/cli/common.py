@@ -97,10 +97,10 @@ def max_option(default: int, help: str) -> Callable[[Callable[..., Any]], Callab
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = click.Path(path_type=Path)
     help = "Write to a file, which is written whole or not at all."
-    return click.option("-o", "--output", type=kind, callback=_writable, help=help)(function)
+    return click.option("-o", "--output", type=kind, callback=writable, help=help)(function)
 
 
-def _writable(ctx: click.Context, param: click.Parameter, output: Path | None) -> Path | None:
+def writable(ctx: click.Context, param: click.Parameter, output: Path | None) -> Path | None:
     """Before any work is done for it: is there a place for the file?"""
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
         raise click.ClickException(f"{output}: {'is a folder' if output.is_dir() else 'there is no such folder to write to'}")

@@ -25,11 +25,11 @@ _BUDGET = Budget(nodes=LONGEST, terms=200, generators=14, work=10_000)
 
 
 def simplified(x: Number) -> str:
-    return once(x, "simplified", lambda: _shown(x, _simplest(x), show.text))
+    return once(x, "simplified", lambda: _shown(x, simplest(x), show.text))
 
 
 def latex(x: Number) -> str:
-    return once(x, "latex", lambda: _shown(x, _simplest(x), show.latex))
+    return once(x, "latex", lambda: _shown(x, simplest(x), show.latex))
 
 
 def written(x: Number) -> str:
@@ -55,7 +55,8 @@ def by_digits(x: Number, write: Callable[[Formula], str] = show.text) -> str:
 
 
 # -- simplified
-def _simplest(x: Number) -> Formula | None:
+def simplest(x: Number) -> Formula | None:
+    """The simplified form as a formula; None where it would be too long to read."""
     if type(x) is Exact:
         return Value(x.fraction)
     if type(x) is not Named:

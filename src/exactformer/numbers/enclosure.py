@@ -146,6 +146,9 @@ def _power(node: Named) -> arb:
         base = base.sqrt()
     elif q != 1:
         base = base.root(q)
+    if p > 1 and base.contains(0):  # of such a ball, python-flint takes no power
+        furthest = base.abs_upper() ** p if base != 0 else arb(0)
+        return furthest.union(-furthest if p % 2 else arb(0))
     return base if p == 1 else base**p
 
 

@@ -6,10 +6,11 @@ from functools import singledispatch
 from html import escape
 from typing import Any
 
+from exactformer.exercises import Exercise, Judgement
 from exactformer.proofs import Report
+from exactformer.render import exercises, theorems
 from exactformer.render import html as as_html
 from exactformer.render import text as as_text
-from exactformer.render import theorems
 from exactformer.trace import Trace
 
 
@@ -26,3 +27,7 @@ def html(thing: Any) -> str:
 text.register(Trace, as_text.render)
 html.register(Trace, as_html.fragment)
 text.register(Report, theorems.text)
+text.register(Exercise, exercises.exercise_text)
+html.register(Exercise, exercises.exercise_html)
+text.register(Judgement, lambda said: said.message)
+html.register(Judgement, exercises.judgement_html)

@@ -72,6 +72,14 @@ OPERATIONS = (
         {"source": SOURCE, "step": {"type": "string", "maxLength": 200}, "index": {"type": "array", "items": _INDEX, "maxItems": 4},
          "digits": {"type": "integer", "minimum": 1, "maximum": 1000}}, ("source", "step", "index"),
     ),
+    Operation(
+        "answer", "What is to be said of an answer to the question what `cell` is, such as `blocks.0.attn.pattern[0, 1, 0]`: equal "
+        "(proved), right to the decimals given, wrong and with which slip; and as many hints as were asked for. After the last, "
+        "the derivation. Without an answer, the hints alone.",
+        {"source": SOURCE, "cell": {"type": "string", "maxLength": 300}, "answer": {"type": "string", "maxLength": 4000},
+         "hints": {"type": "integer", "minimum": 0, "maximum": 20}, "decimals": {"type": "integer", "minimum": 1, "maximum": 50}},
+        ("source", "cell"),
+    ),
     Operation("compare", "The pass with and without mistakes: which steps are proved the same.", {"source": SOURCE}, ("source",)),
     Operation(
         "check", "The verdict on every printed number of a worksheet or of a Markdown lesson, and the corrected text.",
@@ -99,9 +107,9 @@ OPERATIONS = (
 def mismatch(value: Any, schema: dict[str, Any], at: str = "") -> str:
     """What is wrong with a value, in one line; "" where it is as described.
 
-    >>> mismatch({"text": 1}, OPERATIONS[5].schema)
+    >>> mismatch({"text": 1}, OPERATIONS[6].schema)
     'text: is not a string'
-    >>> mismatch({"source": {"example": "capstone"}, "length": 9}, OPERATIONS[8].schema)
+    >>> mismatch({"source": {"example": "capstone"}, "length": 9}, OPERATIONS[9].schema)
     'length: is more than 8'
     """
     kind: str = schema["type"]

@@ -15,12 +15,15 @@ from exactformer.checking.fixing import fix_text, to_fix
 from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.report import document as check_document
 from exactformer.circuits import circuits
+from exactformer.exercises import explaining, find_cell, judged
+from exactformer.exercises.judging import FEWEST
 from exactformer.messages import Refused
 from exactformer.numbers import Undecided
 from exactformer.proofs import Sequences, prove
 from exactformer.render import json as as_json
 from exactformer.render import theorems
 from exactformer.render.comparison import sides
+from exactformer.render.exercises import judgement_data
 from exactformer.trace import Trace
 from exactformer.web import document
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
@@ -102,6 +105,20 @@ def number(source: Source, step: str, index: list[int], digits: int = 30) -> dic
     if len(index) != len(shape) or any(not 0 <= i < n for i, n in zip(index, shape, strict=False)):
         raise RequestError(f"index: {index} is no entry of {step}, which is {' × '.join(map(str, shape))}")
     return document.opened(found, index, digits)
+
+
+def answered(source: Source, cell: str, answer: str = "", hints: int = 0, decimals: int = FEWEST) -> dict[str, Any]:
+    """What is said of an answer, and the hints that were asked for; after the last of them the derivation."""
+    asked = find_cell(trace_of(source), cell, gradient_of(source) if "grad." in cell else None)
+    known = explaining.hints(asked)
+    return {
+        "cell": asked.name,
+        "question": explaining.question(asked),
+        "judgement": judgement_data(judged(answer, asked, decimals)) if answer.strip() else None,
+        "hints": list(known[:hints]),
+        "last": hints >= len(known),
+        "derivation": list(explaining.derivation(asked)) if hints > len(known) else [],
+    }
 
 
 def compared(source: Source) -> dict[str, Any]:
@@ -206,8 +223,8 @@ def _unchanged(source: Source) -> dict[str, str]:
 
 
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
-    "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "compare": compared,
-    "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
+    "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered,
+    "compare": compared, "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
 }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 // One number, opened: its closed form, its proved digits, how it was computed, where it came from and what it feeds.
 
+import { answerBox, blank } from "./answer.js";
 import { button, h, problem, scrolling } from "./dom.js";
 import { short } from "./book.js";
 import { feeds, origins } from "./links.js";
@@ -8,6 +9,8 @@ import { spelled } from "./spell.js";
 import { KINDS, kind, shown } from "./values.js";
 
 const CHIPS = 24;
+const ASKED = new Set(["exact", "named", "masked", "token", "undefined"]); // what an answer can be compared with
+let unblank = () => {};
 
 /** options: { open(number), go(step name), back, close, edit(name, index, text) } */
 export async function numberPanel(book, { name, index }, options) {
@@ -20,7 +23,9 @@ export async function numberPanel(book, { name, index }, options) {
   ]);
   const value = found.value;
   const heading = h("h2", { tabindex: -1 }, title(book, step, index));
-  return h(
+  unblank(); // of the number that was open before
+  const asked = book.store.live && step.op !== "weight" && ASKED.has(value.status);
+  const panel = h(
     "div",
     { class: "number" },
     h(
@@ -35,6 +40,7 @@ export async function numberPanel(book, { name, index }, options) {
       { class: "where-from" },
       button(name, () => options.go(name), { class: "link" }),
     ),
+    asked ? button("Hide it and let me try", () => letMeTry(book, { name, index }, panel, heading), { class: "try" }) : null,
     h(
       "p",
       { class: `badge n ${kind(value)}` },
@@ -53,6 +59,22 @@ export async function numberPanel(book, { name, index }, options) {
     cameFrom(book, parts, options),
     feedsWhat(book, name, index, options),
   );
+  return panel;
+}
+
+/** The number is hidden, here and in the tables, until it is shown again. */
+function letMeTry(book, { name, index }, panel, heading) {
+  const cell = `${name}[${index.join(", ")}]`;
+  const before = [...panel.children];
+  unblank = blank(document.querySelectorAll(".cell.open"));
+  const show = button("Show the number", () => {
+    unblank();
+    panel.replaceChildren(...before);
+    panel.querySelector(".try").focus();
+  });
+  const box = answerBox((body) => book.store.ask("answer", { source: book.source, cell, ...body }, "answer"), { onright: () => unblank() });
+  panel.replaceChildren(before[0], heading, box, show);
+  box.querySelector("textarea").focus();
 }
 
 export function title(book, step, index) {
