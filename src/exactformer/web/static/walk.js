@@ -78,7 +78,7 @@ export class Walk {
     this.place.textContent = `${at + 1} / ${this.steps.length}`;
     this.previous.disabled = at === 0;
     this.next.disabled = at === this.steps.length - 1;
-    const key = `${step.name} ${head}`;
+    const key = `${step.name} ${head} ${route.as}`;
     if (this.key !== key) {
       this.key = key;
       announce(`Step ${at + 1} of ${this.steps.length}: ${step.title}, ${step.name}`);
@@ -107,10 +107,11 @@ export class Walk {
       if (error.name !== "AbortError") this.stage.replaceChildren(problem(error.message));
       return;
     }
-    if (this.key !== `${step.name} ${head}`) return;
+    if (this.key !== `${step.name} ${head} ${this.route.as}`) return;
     this.view = new StepView(book, step, {
       head,
       position,
+      as: this.route.as,
       base: book.base,
       open: (number) => this.opened(number),
       pick: (change) => this.go(change),
