@@ -218,8 +218,8 @@ class Picture {
         if (this.kinds[n] !== KIND.number) continue;
         const [x, y, wide, high] = this.box(i, j);
         const text = shown(this.at(i, j)).main;
-        const short = [...text].length * 7 <= wide ? text : digits(this.at(i, j), 2).replace("…", "");
-        if ([...short].length * 7 > wide) continue;
+        const short = [...text].length * 7 <= wide ? text : digits(this.at(i, j), 2).replace(/\.?…/, "");
+        if ([...short].length * 7 > wide) return []; // all of them or none
         const strong = Math.abs(this.near[n]) / this.most > 0.6;
         texts.push(
           svg("text", { class: strong ? "written strong" : "written", x: x + wide / 2, y: y + high / 2, dy: ".35em" }, short),

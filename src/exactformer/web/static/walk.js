@@ -2,6 +2,7 @@
 
 import { announce, button, h, problem, scrolling } from "./dom.js";
 import { diagram } from "./diagram.js";
+import { moved } from "./flow.js";
 import { numberPanel } from "./number.js";
 import { address, go, readNumber, writeNumber } from "./route.js";
 import { StepView } from "./step.js";
@@ -124,7 +125,7 @@ export class Walk {
     const lit = stageOf(this.stages, step.name);
     const first = (stage) =>
       this.backward ? this.steps.find((each) => stage.steps.includes(each.name.slice(5)))?.name : stage.steps[0];
-    const old = this.picture.scrollTop;
+    const [old, before] = [this.picture.scrollTop, this.picture.firstElementChild];
     this.picture.replaceChildren(
       diagram(this.book, this.stages, {
         lit,
@@ -135,6 +136,7 @@ export class Walk {
       }),
     );
     this.picture.scrollTop = old;
+    moved(before, this.picture.firstElementChild);
   }
 
   async open(number) {
