@@ -2,7 +2,7 @@
 
 import { announce, button, h, problem, save, scrolling } from "./dom.js";
 import { claimItem, spoken, tokenBox } from "./claim.js";
-import { go } from "./route.js";
+import { address, go } from "./route.js";
 
 const POLL = 700; // milliseconds between two looks at a model that is being prepared
 const PATIENCE = 1500; // milliseconds after which a token takes long
@@ -247,6 +247,7 @@ export class Certified {
         "p",
         { class: "buttons" },
         button("Download the certificate", download),
+        h("a", { href: address({ source: "certified", view: "walk", prompt: run.question.prompt ?? run.question.ids }) }, "Walk through the pass"),
         h("span", { class: "note" }, "Check it again with ", h("code", {}, "exactformer certify MODEL --verify certificate.json")),
       ),
       tell,

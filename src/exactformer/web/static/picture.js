@@ -18,8 +18,9 @@ let pictures = 0;
 /**
  * `step` is as in the JSON of a pass: { name, shape, axes, heat, labels }. Options: `values`, its numbers as nested lists (or
  * `at(index)`, one of them), `tokens` and `vocabulary` or `label(axis, n)`, `head`, `form` ("heat" or "ribbons"),
- * `hidden(index)` (is it hidden by the mask?), `open(index)` (on click and Enter), `closed(index)` (a promise of the closed form of a
- * number that is here by its digits alone), `changed(index)`, `caption`, `compact` (no legend, no numbers below).
+ * `hidden(index)` (is it hidden by the mask?), `near(index)` (a float by which a number is drawn that is not here itself; null:
+ * undefined), `open(index)` (on click and Enter), `look(index)` (a promise of { value, simplified }, of a number that is not here,
+ * or is by its digits alone), `changed(index)`, `caption`, `compact` (no legend, no numbers below).
  * The answer is a figure; `figure.picture` has `refresh()`, when more numbers have come, and `light({ row, selected, lit })`.
  */
 export function picture(step, options = {}) {
@@ -106,12 +107,12 @@ class Picture {
     for (let i = 0, n = 0; i < this.rows; i++) {
       for (let j = 0; j < this.columns; j++, n++) {
         const value = this.at(i, j);
-        const near = value ? nearly(value) : null;
-        if (value === undefined || value === null) this.kinds[n] = KIND.absent;
-        else if (value.status === "masked" || this.options.hidden?.(this.index(i, j))) this.kinds[n] = KIND.hidden;
-        else if (near === null || value.status === "undefined") this.kinds[n] = KIND.undefined;
+        const near = value ? nearly(value) : this.options.near?.(this.index(i, j));
+        if (value?.status === "masked" || this.options.hidden?.(this.index(i, j))) this.kinds[n] = KIND.hidden;
+        else if (near === undefined) this.kinds[n] = KIND.absent;
+        else if (near === null || value?.status === "undefined") this.kinds[n] = KIND.undefined;
         this.near[n] = this.kinds[n] === KIND.number ? near : 0;
-        if (Math.abs(this.near[n]) > most) [most, this.largest] = [Math.abs(this.near[n]), value];
+        if (Math.abs(this.near[n]) > most) [most, this.largest] = [Math.abs(this.near[n]), value ?? near];
       }
     }
     this.most = most || 1;
@@ -132,17 +133,18 @@ class Picture {
   grid() {
     const names = Array.from({ length: this.rows }, (_, i) => clipped(this.row(i)));
     const left = Math.min(this.width * 0.3, 14 + LETTER * Math.max(0, ...names.map((name) => [...name].length)));
-    const wide = Math.min((this.width - left - 4) / this.columns, this.largestCell);
-    const high = this.square ? wide : Math.max(3, Math.min(LARGEST.high, 480 / this.rows));
-    const gap = this.square ? (wide >= 12 ? 1.5 : 0) : high >= 10 ? 4 : high >= 5 ? 1 : 0;
     const heads = Array.from({ length: this.columns }, (_, j) => clipped(this.column(j)));
     const longest = Math.max(0, ...heads.map((name) => [...name].length));
-    const turned = longest * LETTER > wide - 4;
+    const room = (this.width - left - 4) / this.columns;
+    const turned = longest * LETTER > Math.min(room, this.largestCell) - 4;
+    const spare = turned ? Math.min(44, 8 + [...(heads.at(-1) ?? "")].length * LETTER * 0.6) : 4;
+    const wide = Math.min((this.width - left - spare) / this.columns, this.largestCell);
+    const high = this.square ? wide : Math.max(3, Math.min(LARGEST.high, 480 / this.rows));
+    const gap = this.square ? (wide >= 12 ? 1.5 : 0) : high >= 10 ? 4 : high >= 5 ? 1 : 0;
     const top = !longest ? 6 : turned ? Math.min(70, 14 + longest * LETTER * 0.8) : 22;
     const high_ = high + (this.square ? 0 : gap);
     this.place = { left, top, wide, high, pitch: high_, inset: this.square ? gap : wide >= 12 ? 1 : 0, gap: this.square ? gap : 0 };
-    const spare = turned ? Math.min(40, 4 + (heads.at(-1)?.length ?? 0) * LETTER * 0.6) : 2;
-    const size = [Math.min(left + wide * this.columns + spare, Math.max(this.width, left + wide * this.columns)), top + high_ * this.rows + 2];
+    const size = [left + wide * this.columns + spare, top + high_ * this.rows + 2];
     const root = svg("svg", { width: size[0], height: size[1], "aria-hidden": "true" });
     root.append(svg("defs", {}, hatch(this.id)), ...this.cells());
     root.append(this.names(names, 0, left, high_), this.names(heads, 1, top, wide, turned));
@@ -357,16 +359,17 @@ class Picture {
     this.mark();
     this.tell();
     clearTimeout(this.timer);
-    if (place && this.options.closed) this.timer = setTimeout(() => this.close(place), PAUSE);
+    if (place && this.options.look) this.timer = setTimeout(() => this.open(place), PAUSE);
   }
 
-  /** Ask for the closed form of the cell that is looked at. */
-  async close([i, j]) {
+  /** Ask for the number that is looked at, where it is not here, or for its closed form. */
+  async open([i, j]) {
     const value = this.at(i, j);
-    if (value?.status !== "named" || !value.text.startsWith("≈")) return;
+    const here = value && (value.status !== "named" || !value.text.startsWith("≈"));
+    if (here || this.kinds[i * this.columns + j] === KIND.hidden) return;
     try {
-      const form = await this.options.closed(this.index(i, j));
-      if (form && String(this.focus) === `${i},${j}`) this.tell(form);
+      const found = await this.options.look(this.index(i, j));
+      if (String(this.focus) === `${i},${j}`) this.tell(found);
     } catch {
       // its digits stand there
     }
@@ -417,7 +420,7 @@ class Picture {
   }
 
   /** The number that is looked at, below: where it stands, its closed form, its digits. */
-  tell(form = null) {
+  tell(found = null) {
     if (!this.focus) {
       this.readout.replaceChildren(
         this.options.compact ? "" : h("span", { class: "note" }, "Point at the picture, or go through it with Tab and the arrow keys."),
@@ -425,8 +428,9 @@ class Picture {
       return;
     }
     const [i, j] = this.focus;
-    const value = this.at(i, j);
-    const [row, column] = [this.row(i), this.column(j)];
+    const value = found?.value ?? this.at(i, j);
+    const form = found?.value?.status === "named" ? found.simplified : null;
+    const [row, column] = [this.row(i).trim(), this.column(j).trim()];
     const where = this.square
       ? `“${row}” (${i}) ${this.step.heat ? "looks at" : "and"} “${column}” (${j})`
       : [this.step.shape.length > 1 ? (this.step.axes?.at(-2) === "position" ? `“${row}” (${i})` : row || i) : "", column || j]
@@ -436,8 +440,8 @@ class Picture {
   }
 
   number(value, form, i, j) {
-    if (!value) return [h("span", { class: "note" }, "…")];
     const hidden = this.kinds[i * this.columns + j] === KIND.hidden;
+    if (!value) return [h("span", { class: "note" }, hidden ? KINDS.masked.meaning : "…")];
     const name = hidden ? "masked" : kind(value);
     const { mark, meaning } = KINDS[name] ?? KINDS.exact;
     const known = value.low && value.status !== "exact" ? digits(value, 8) : "";
@@ -477,7 +481,8 @@ class Picture {
       return [h("span", { class: "note" }, `On the left who looks, on the right what is looked at; a ribbon is as wide as its weight.${thin}`)];
     }
     const from = this.signed ? -LEVELS : 0;
-    const most = this.largest ? shown(this.largest).main.replace(/^[-−]/, "") : "0";
+    const text = this.largest === null ? "0" : typeof this.largest === "number" ? `about ${this.most.toPrecision(3)}` : shown(this.largest).main;
+    const most = text.replace(/^[-−]/, "");
     const bar = svg("svg", { class: "bar", width: 132, height: 12, "aria-hidden": "true" });
     const count = LEVELS - from + 1;
     for (let shade = from; shade <= LEVELS; shade++)

@@ -4,7 +4,6 @@ import { button, h } from "./dom.js";
 import { drawable, picture } from "./picture.js";
 
 const MANY = 8; // tokens, from which on attention is first seen as a picture
-const AT_ONCE = 16000; // numbers that are asked for at once
 
 /** What a step is shown as where the address does not say: `picture` or `numbers`. */
 export function shownAs(book, step, asked) {
@@ -32,12 +31,13 @@ export function formChoice(step, as, pick) {
 export class Pictured {
   constructor(book, step, options) {
     Object.assign(this, { book, step, options });
-    const mask = step.heat && step.reads.find((name) => book.has(name) && String(book.step(name).shape) === String(step.shape));
-    this.rows = new Map(); // numbers of a large step, fetched for this picture: by head and row
+    this.mask = step.heat && step.reads.find((name) => book.has(name) && String(book.step(name).shape) === String(step.shape));
+    this.shades = {}; // of a large step, and of its mask: floats near their numbers, by rows
     this.element = picture(step, {
-      at: (index) => this.at(index),
+      at: (index) => book.at(step.name, index),
+      near: (index) => shade(this.shades[step.name], index),
+      hidden: (index) => this.hidden(index),
       label: (axis, n) => book.label(step, axis, n, options.head),
-      hidden: mask ? (index) => book.at(mask, index)?.status === "masked" : null,
       head: options.head,
       row: options.row,
       caption: options.caption,
@@ -46,48 +46,44 @@ export class Pictured {
       form: Pictured.form,
       formed: (form) => (Pictured.form = form),
       open: options.open,
-      closed: async (index) => (await book.number(step.name, index, 12)).simplified,
+      look: (index) => book.number(step.name, index, 12),
     });
     this.element.classList.add(options.role);
     this.fetch();
   }
 
-  at(index) {
-    const whole = this.book.at(this.step.name, index);
-    if (whole !== undefined) return whole;
-    const [head, row] = index.length === 3 ? index : [0, index.at(-2)];
-    return this.rows.get(`${head} ${row}`)?.[index.at(-1)];
+  hidden(index) {
+    if (shade(this.shades[this.step.name], index) === HIDDEN) return true;
+    return Boolean(this.mask) && (this.book.at(this.mask, index)?.status === "masked" || shade(this.shades[this.mask], index) === HIDDEN);
   }
 
   light(marks) {
     this.element.picture.light(marks);
   }
 
-  /** What is not here yet, many rows at once; it is drawn as it comes. */
+  /** What is not here yet: a small step whole, of a large one the shades of this head; its numbers where they are looked at. */
   async fetch() {
     const { book, step } = this;
-    const { name, shape } = step;
     try {
-      if (book.isWhole(name)) {
-        if (!book.kept.has(name)) await book.need([name]).then(() => this.element.picture.refresh());
-        return;
-      }
-      const [count, columns] = shape.slice(-2);
-      const each = Math.max(1, Math.floor(AT_ONCE / (columns * (shape.length === 3 ? shape[0] : 1))));
-      for (let start = 0; start < count; start += each) {
-        const window = { start, end: Math.min(start + each, count), left: 0, right: columns };
-        const { values, words } = await book.store.ask("values", { source: book.source, steps: [name], ...window });
-        Object.assign(book.words, words);
-        (shape.length === 3 ? values[name] : [values[name]]).forEach((rows, head) =>
-          rows.forEach((row, n) => this.rows.set(`${head} ${start + n}`, row)),
-        );
-        if (start && !this.element.isConnected) return;
+      for (const name of [step.name, this.mask].filter(Boolean)) {
+        if (book.kept.has(name)) continue;
+        if (book.isWhole(name)) await book.need([name]);
+        else
+          this.shades[name] = (
+            await book.store.ask("shades", { source: book.source, step: name, head: this.options.head })
+          ).shades;
         this.element.picture.refresh();
       }
     } catch (error) {
       if (error.name !== "AbortError") this.element.append(h("p", { class: "note" }, error.message));
     }
   }
+}
+
+const HIDDEN = "hidden";
+
+function shade(rows, index) {
+  return rows?.[index.length > 1 ? index.at(-2) : 0]?.[index.at(-1)];
 }
 
 Pictured.form = "heat"; // the last form that was chosen, from step to step

@@ -2,6 +2,7 @@
 
 import { button, h, scrolling } from "./dom.js";
 import { short } from "./book.js";
+import { distributionBox } from "./distribution.js";
 import { origins, within } from "./links.js";
 import { math } from "./math.js";
 import { Pictured, formChoice, shownAs } from "./pictured.js";
@@ -47,6 +48,7 @@ export class StepView {
         elements.length ? h("span", { class: "sign", "aria-hidden": "true" }, relation(step)) : null,
         elements,
       ),
+      book.store.live && ["logits", "probs"].includes(step.name) ? distributionBox(book, options.position ?? book.tokens.length - 1) : null,
       remarks(step, options.position),
       ending(book, step),
     );
