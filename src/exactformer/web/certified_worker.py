@@ -34,6 +34,7 @@ from exactformer.trace import Trace
 from exactformer.web.walking import Walks
 from exactformer.web.worker import as_json
 from exactformer.worksheets import Input, load, loads
+from exactformer.worksheets.models import MODELS
 
 STATE, ANSWER = b"s", b"a"  # what a message begins with
 _KEPT = 512  # proved tokens that are remembered
@@ -100,7 +101,7 @@ class Prover:
             "blocks": config.blocks,
             "dim": config.dim,
             "weights": sum(int(weights.size) for _, weights in self.model.weights.named()),
-            "input": " ".join(sheet.tokens) if sheet.tokenizer is None else "",
+            "input": MODELS[self.source].prompt if self.source in MODELS else "" if sheet.tokenizer else " ".join(sheet.tokens),
         }
 
     def token(

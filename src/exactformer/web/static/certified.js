@@ -113,6 +113,7 @@ export class Certified {
     this.facts.replaceChildren(...facts(this.model));
     this.label.textContent = text === false ? "The ids of the tokens to continue" : "The text to continue";
     this.prompt.placeholder = text === false ? "31373 616 1438 318" : input || "hello my name is";
+    if (this.model.built_in && input && !this.filled && !this.prompt.value) [this.filled, this.prompt.value] = [true, input];
     if (state === "ready") this.state.replaceChildren();
     else if (state === "failed") this.state.replaceChildren(problem(line));
     else if (this.bar?.isConnected) [this.bar.value, this.step.textContent] = [share, preparing(state, step)];

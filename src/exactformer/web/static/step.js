@@ -17,6 +17,7 @@ export class StepView {
     Object.assign(this, { book, step, options });
     const reads = step.reads.filter((name) => book.has(name));
     this.as = shownAs(book, step, options.as);
+    this.chooses = book.store.live && ["logits", "probs"].includes(step.name);
     const parts = reads.flatMap((name, n) => [n ? sign(step, n) : null, this.matrix(book.step(name), "reads")]);
     const result = this.matrix(step, "writes");
     this.matrices = [...parts.filter((part) => part?.step), result];
@@ -48,7 +49,7 @@ export class StepView {
         elements.length ? h("span", { class: "sign", "aria-hidden": "true" }, relation(step)) : null,
         elements,
       ),
-      book.store.live && ["logits", "probs"].includes(step.name) ? distributionBox(book, options.position ?? book.tokens.length - 1) : null,
+      this.chooses ? this.choosing(options.position) : null,
       remarks(step, options.position),
       ending(book, step),
     );
@@ -77,8 +78,19 @@ export class StepView {
     });
   }
 
+  /** Temperature, top-k and top-p at a position; at the last one, unless another is chosen. */
+  choosing(position) {
+    this.chosen = position;
+    this.choice = h("div", {}, distributionBox(this.book, position ?? this.book.tokens.length - 1));
+    return this.choice;
+  }
+
   /** Light what an open number reads: a row here, a column there. */
   light(number, position) {
+    if (this.chooses && position !== this.chosen) {
+      const before = this.choice;
+      before.replaceWith(this.choosing(position));
+    }
     const step = number && this.book.step(number.name);
     const slices = step ? origins(this.book, step, number.index) : [];
     for (const matrix of this.matrices) {
