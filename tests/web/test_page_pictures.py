@@ -74,7 +74,7 @@ def test_arrow_keys_go_from_number_to_number(visit: Visit, page: Page) -> None:
     expect(read).to_contain_text("“b” (1)")
     assert page.url == before  # and no other step was gone to
     page.keyboard.press("Enter")
-    expect(page.locator(".panel h2")).to_contain_text("attn.pattern at 1 “b”, a")
+    expect(page.locator(".panel h2")).to_contain_text("attn.pattern at 1 “b”, 0 “a”")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowRight")
     expect(read).to_contain_text("hidden by the mask")
@@ -89,7 +89,7 @@ def test_the_pointer_reads_the_number_under_it(visit: Visit, page: Page) -> None
     expect(read).to_contain_text("“.” (3) and “.” (3)")
     expect(read.locator(".n.exact")).to_be_visible()
     page.mouse.click(box["x"] + box["width"] - 20, box["y"] + box["height"] - 20)
-    expect(page.locator(".panel h2")).to_contain_text("attn.scores at 3 “.”, .")
+    expect(page.locator(".panel h2")).to_contain_text("attn.scores at 3 “.”, 3 “.”")
     expect(page.locator("figure.writes .over .open")).to_be_visible()
 
 

@@ -74,9 +74,13 @@ class Box {
       h("p", { class: why ? "told why" : "told" }, line),
       scrolling(
         h(
-          "ol",
-          { class: `bars${ordered ? "" : " unordered"}` },
-          shown.map((token) => this.bar(token)),
+          "div",
+          { class: "bars" },
+          h(
+            "ol",
+            {},
+            shown.map((token) => this.bar(token)),
+          ),
         ),
         "Tokens by their probabilities",
       ),
