@@ -72,7 +72,7 @@ class _Walking(CertifiedArithmetic):
         if isinstance(value, Ball):
             self.last = resize(Ball(value.mid, value.n, value.radius), FLOAT)
             return Enclosed(self.last.mid, self.last.spread())
-        if self.last is not None and value.dtype == object and value.shape == self.last.shape:  # scores with the mask on them
+        if self.last is not None and value.ndim == 3 and value.shape == self.last.shape:  # scores with the mask on them
             hidden = np.array([x is MASKED for x in value.ravel()], dtype=bool).reshape(value.shape)
             return Enclosed(self.last.mid, self.last.spread(), hidden)
         return value
@@ -91,11 +91,18 @@ class Walks:
             ops = _Walking(self.store, schedule())
             self.store.trim(ops.limbs_at)
             words = tuple(self.model.config.vocabulary[i] for i in ids)
-            self.kept[key] = run(self.model, words, title=self.title, ops=ops)
+            self.kept[key] = self._worded(run(self.model, words, title=self.title, ops=ops))
         self.kept.move_to_end(key)
         if len(self.kept) > _KEPT:
             self.kept.popitem(last=False)
         return self.kept[key]
+
+    def _worded(self, trace: Trace) -> Trace:
+        """With the texts of tokens in its last step, and not their names in the vocabulary."""
+        *steps, last = trace.steps
+        ids = [None if out.token is None else document.token_id(trace, out.token) for out in trace.output]
+        texts = np.array([[None if i is None else self.text(i)] for i in ids], dtype=object)
+        return replace(trace, steps=(*steps, replace(last, values=texts)))
 
     def outline(self, trace: Trace) -> dict[str, Any]:
         """As for any pass, with tokens by their texts."""
