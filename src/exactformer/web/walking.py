@@ -83,6 +83,7 @@ class Walks:
 
     def __init__(self, model: Model, title: str, store: Store, text: Callable[[int], str]) -> None:
         self.model, self.title, self.store, self.text = model, title, store, text
+        self.ids = {word: i for i, word in enumerate(model.config.vocabulary)}
         self.kept: OrderedDict[tuple[int, ...], Trace] = OrderedDict()
 
     def trace(self, ids: list[int], schedule: Callable[[], LimbSchedule]) -> Trace:
@@ -100,30 +101,31 @@ class Walks:
     def _worded(self, trace: Trace) -> Trace:
         """With the texts of tokens in its last step, and not their names in the vocabulary."""
         *steps, last = trace.steps
-        ids = [None if out.token is None else document.token_id(trace, out.token) for out in trace.output]
-        texts = np.array([[None if i is None else self.text(i)] for i in ids], dtype=object)
+        texts = np.array([[self._text(out.token)] for out in trace.output], dtype=object)
         return replace(trace, steps=(*steps, replace(last, values=texts)))
 
     def outline(self, trace: Trace) -> dict[str, Any]:
         """As for any pass, with tokens by their texts."""
         found = document.outline(trace, breaks=False)
-        ids = {word: i for i, word in enumerate(self.model.config.vocabulary)}
-
-        def named(word: str | None) -> str | None:
-            return None if word is None else self.text(ids[word])
 
         def quoted(word: str | None) -> str | None:
-            return None if word is None else f"“{named(word)}”"
+            return None if word is None else f"“{self._text(word)}”"
 
         for out, said in zip(trace.output, found["output"], strict=True):
             spoken = replace(
-                out, token=named(out.token), runner_up=quoted(out.runner_up), ties=tuple(f"“{named(word)}”" for word in out.ties)
+                out,
+                token=self._text(out.token),
+                runner_up=quoted(out.runner_up),
+                ties=tuple(f"“{self._text(word)}”" for word in out.ties),
             )
             said |= {"token": spoken.token, "verdict": verdict(spoken, trace.arithmetic)}
         found["tokens"] = list(map(self.text, found["ids"]))
         if found["model"]["vocabulary"] is not None:
-            found["model"]["vocabulary"] = list(map(self.text, range(len(ids))))
+            found["model"]["vocabulary"] = list(map(self.text, range(len(self.ids))))
         return found | {"about": "", "circuit": False}
+
+    def _text(self, word: str | None) -> str | None:
+        return None if word is None else self.text(self.ids[word])
 
     def values(self, trace: Trace, steps: list[str], **window: int | None) -> dict[str, Any]:
         found = document.asked(trace, {name: self.step(trace, name) for name in steps}, **window)

@@ -125,6 +125,11 @@ class Picture {
     this.over = svg("svg", { class: "over", width: drawn.width, height: drawn.height, "aria-hidden": "true" });
     this.board.replaceChildren(drawn.element, this.over);
     this.board.style.width = `${drawn.width}px`;
+    // a compact one asks for the room that it would like to have, and takes what it gets
+    if (this.options.compact && this.width === NARROW) {
+      this.liked = drawn.width;
+      this.element.style.flexBasis = `${Math.ceil(drawn.width)}px`;
+    }
     this.key.replaceChildren(...this.legend(drawn.unseen ?? 0));
     this.mark();
   }
@@ -237,6 +242,7 @@ class Picture {
     const ends = Array.from({ length: this.columns }, (_, j) => clipped(this.column(j)));
     const longest = Math.max(...names.concat(ends).map((name) => [...name].length));
     const side = Math.min(this.width * 0.25, 16 + LETTER * longest);
+    const fitting = (name) => clipped(name, Math.max(2, Math.floor((side - 12) / LETTER)));
     const width = Math.min(this.width, 620);
     const high = Math.max(2.2, Math.min(30, 440 / this.rows));
     const gap = high >= 14 ? 8 : high >= 6 ? 3 : 0.4;
@@ -277,7 +283,7 @@ class Picture {
     names.forEach((name, i) => {
       root.append(svg("rect", { class: "end", x: x0 - 4, y: tops[i], width: 4, height: high, "data-row": i }));
       if (i % every === 0)
-        root.append(svg("text", { x: x0 - 10, y: tops[i] + high / 2, dy: ".35em", "text-anchor": "end", "data-row": i }, name));
+        root.append(svg("text", { x: x0 - 10, y: tops[i] + high / 2, dy: ".35em", "text-anchor": "end", "data-row": i }, fitting(name)));
     });
     let last = -99;
     ends.forEach((name, j) => {
@@ -285,7 +291,7 @@ class Picture {
       root.append(svg("rect", { class: "end", x: x1, y: starts[j], width: 4, height: Math.max(sums[j], 0.5), "data-column": j }));
       if (middle - last < 12) return;
       last = middle;
-      root.append(svg("text", { x: x1 + 10, y: middle, dy: ".35em", "data-column": j }, name));
+      root.append(svg("text", { x: x1 + 10, y: middle, dy: ".35em", "data-column": j }, fitting(name)));
     });
     return { element: root, width, height, unseen };
   }
@@ -304,9 +310,9 @@ class Picture {
     });
     sight.addEventListener("focus", () => this.focus ?? this.look(this.options.row != null ? [this.options.row, 0] : [0, 0]));
     sight.addEventListener("keydown", (event) => this.pressed(event));
-    if (this.options.compact) return;
     new ResizeObserver(([{ contentRect }]) => {
-      const width = Math.floor(contentRect.width);
+      const wide = Math.floor(contentRect.width);
+      const width = this.options.compact && wide >= this.liked - 2 ? NARROW : wide;
       if (width < 40 || Math.abs(width - this.width) < 6) return;
       this.width = width;
       this.draw();
@@ -537,9 +543,9 @@ function hatch(id) {
   );
 }
 
-function clipped(text) {
+function clipped(text, most = 9) {
   const letters = [...String(text).trim()];
-  return letters.length > 9 ? `${letters.slice(0, 8).join("")}…` : letters.join("");
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("");
 }
 
 function r(number) {
