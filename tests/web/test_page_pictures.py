@@ -14,7 +14,6 @@ from web.serving import Serving
 
 Visit = Callable[[str], Page]
 PATTERN = "step=blocks.0.attn.pattern"
-FIRST_VIEW = 200_000  # bytes
 DRAWN = """async ([rows, form]) => {
   const { picture } = await import("./picture.js");
   const values = Array.from({ length: rows }, (_, i) =>
@@ -190,12 +189,3 @@ def test_a_pass_of_the_model_is_walked_through(page: Page, proving: Serving) -> 
     expect(page.locator(".choosing .told")).to_have_text("40 of 40 tokens may be drawn (proved)")
     page.goto(f"{proving.address}/#certified/walk?prompt=3 400")
     expect(page.locator(".problem")).to_contain_text("position 1")
-
-
-@pytest.mark.parametrize("address", ["", "#capstone"])
-def test_the_first_view_is_small(visit: Visit, page: Page, address: str) -> None:
-    sizes = []
-    page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
-    visit(address)
-    page.wait_for_load_state("networkidle")
-    assert 10_000 < sum(sizes) < FIRST_VIEW

@@ -480,6 +480,12 @@ class Picture {
     return h("span", { class: "forms-of", role: "group", "aria-label": "Form of the picture" }, pill("heat", "Heat map"), pill("ribbons", "Ribbons"));
   }
 
+  /** What the strongest colour stands for: an exact number as it is, others in a few digits. */
+  strongestShade() {
+    const exact = ["exact", "float"].includes(this.largest.status) && [...this.largest.text].length <= 12;
+    return exact ? this.largest.text.replace(/^[-−]/, "") : `about ${Number(this.most.toPrecision(4))}`;
+  }
+
   /** What the colours mean. */
   legend(unseen) {
     if (this.form === "ribbons") {
@@ -487,8 +493,7 @@ class Picture {
       return [h("span", { class: "note" }, `On the left who looks, on the right what is looked at; a ribbon is as wide as its weight.${thin}`)];
     }
     const from = this.signed ? -LEVELS : 0;
-    const text = this.largest === null ? "0" : typeof this.largest === "number" ? `about ${this.most.toPrecision(3)}` : shown(this.largest).main;
-    const most = text.replace(/^[-−]/, "");
+    const most = this.largest === null ? "0" : this.strongestShade();
     const bar = svg("svg", { class: "bar", width: 132, height: 12, "aria-hidden": "true" });
     const count = LEVELS - from + 1;
     for (let shade = from; shade <= LEVELS; shade++)
