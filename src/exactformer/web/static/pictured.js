@@ -46,7 +46,7 @@ export class Pictured {
       form: Pictured.form,
       formed: (form) => (Pictured.form = form),
       open: options.open,
-      look: (index) => book.number(step.name, index, 12),
+      look: (index) => book.store.ask("number", { source: book.source, step: step.name, index, digits: 12 }, "look"),
     });
     this.element.classList.add(options.role);
     this.fetch();
