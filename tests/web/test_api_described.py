@@ -23,7 +23,7 @@ def test_made_up_requests(case: schemathesis.Case, server: Serving) -> None:
     case.validate_response(answer, checks=CHECKS)
 
 
-of_model = schema.include(path_regex="/api/certif")
+of_model = schema.include(path_regex="/api/(certif|model_)")
 
 
 @of_model.parametrize()

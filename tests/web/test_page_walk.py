@@ -277,6 +277,11 @@ def test_rows_of_a_large_pass_are_drawn_as_needed(visit: Visit, page: Page, tmp_
     page.locator("#worksheet-file").set_input_files(file)
     page.wait_for_selector(".step table")
     page.goto(page.url.split("?")[0] + "?step=blocks.0.attn.pattern")
+    page.locator("figure.writes .sight").focus()  # a picture, whose numbers are fetched where they are looked at
+    expect(page.locator("figure.writes path.hidden")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("figure.writes .readout .digits")).to_contain_text("= 0.")
+    page.get_by_role("button", name="Numbers").click()
     written = page.locator(".windowed table.writes")
     expect(written.locator("button.named").first).to_be_visible()
     assert written.get_attribute("aria-rowcount") == "65"

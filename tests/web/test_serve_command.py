@@ -77,7 +77,6 @@ def test_a_model_that_is_none_is_refused_at_once(
     assert refused(monkeypatch, capsys, str(tmp_path / "empty")) == f"{tmp_path / 'empty'}: has no model.safetensors"
     assert refused(monkeypatch, capsys, "nothing").startswith("nothing: there is no such file, nor a built-in example")
     assert refused(monkeypatch, capsys, "length4") == "length4: the model has no logits: there is no token to prove"
-    assert refused(monkeypatch, capsys, "--token-seconds", "5") == "--token-seconds: goes with a model"
     monkeypatch.setattr("exactformer.certificates.memory.available", lambda: 1000)
     assert refused(monkeypatch, capsys, str(folder)).startswith("tiny: a certified pass needs about ")
 

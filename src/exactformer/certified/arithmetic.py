@@ -182,6 +182,8 @@ class CertifiedArithmetic(FusedLayers):
             self._paths(x, weights, turns, range(start, start + q.shape[1])), None if cap is None else cap.near,
         )  # fmt: skip
         radius = outwards(moved + mixed.rounding)
+        if self.traced and config.kv_heads:
+            lines |= {f"{name}.shared_k": _for_every_head(k, heads), f"{name}.shared_v": _for_every_head(v, heads)}
         if self.traced:
             lines |= attention_steps(mixed, n, number, seen, score_moved, sight, name)
         z = Ball(mixed.z, n, np.broadcast_to(radius, (heads, len(radius))))
@@ -252,6 +254,11 @@ class CertifiedArithmetic(FusedLayers):
 
     def shown(self, value: Any) -> Any:
         return value.balls() if isinstance(value, Ball) else value
+
+
+def _for_every_head(x: Ball, heads: int) -> Ball:
+    """Keys or values [kv_heads, T, head_dim], once for each head that reads them."""
+    return Ball(attention.shared(x.mid, heads, 1 if x.n else 0), x.n, attention.shared(x.radius, heads))
 
 
 def _resized_gained(x: Ball, n: int) -> Ball:

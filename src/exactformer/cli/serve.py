@@ -8,8 +8,10 @@ import webbrowser
 
 import click
 
-from exactformer.cli.common import Whole, given, refuse
+from exactformer.cli.common import Whole, refuse
 from exactformer.cli.inputs import STDIN, source_argument, standard_input
+
+STORIES = "stories"  # the model that is served where none is given
 
 
 @click.command("serve")
@@ -45,7 +47,8 @@ def command(
 ) -> None:  # fmt: skip
     """Open the page: the whole pass in the browser, every number clickable, your own tokens and weights in place of ours.
 
-    With a model, such as a GPT-2 folder, the page also proves its next tokens, as exactformer certify does.
+    The page also proves the next tokens of a model, as exactformer certify does, and walks through its passes: of the one given,
+    such as a GPT-2 folder, or of the built-in model stories.
     """
     try:
         import uvicorn
@@ -55,12 +58,10 @@ def command(
         clone = "in a clone: pip install -e '.[web]'"
         raise click.ClickException(f"the page needs its extra: pip install 'exactformer[web]' ({clone})") from None
 
-    if source is None:
-        refuse(given("token_seconds"), "--token-seconds: goes with a model")
+    source = STORIES if source is None else source
     text = standard_input() if source == STDIN else None
     source = "standard input" if source == STDIN else source
-    if source is not None:
-        _check(source, text)
+    _check(source, text)
     listener = _listener(host, port)
     with listener:
         address = f"http://{_shown(host)}:{listener.getsockname()[1]}/"

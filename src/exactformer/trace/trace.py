@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from exactformer.arithmetics import arithmetic, kind
-from exactformer.model import Choice, Model, Step, forward
-from exactformer.model.axes import POSITION, Axis
+from exactformer.model import Choice, Model, Step, Values, forward
+from exactformer.model.axes import HEAD, POSITION, Axis
 from exactformer.model.operations.attention import ARGMAX, SOFTMAX
 from exactformer.model.operations.others import WEIGHT
 from exactformer.model.weights import declared
 from exactformer.numbers import Named
 from exactformer.showing import Shown
+
+_UNSEEN = (HEAD, POSITION, POSITION)  # of lines that an arithmetic does without, which are inside attention
 
 
 @dataclass(frozen=True)
@@ -108,21 +110,22 @@ def run(
     title: str = "",
     stop_at_named: bool = False,
     progress: Callable[[str], None] = lambda step: None,
+    ops: Values | None = None,
 ) -> Trace:
     """Run a pass and keep every step. With `stop_at_named`, a position ends at its first named step.
 
-    `progress` gets the name of each step once it is done.
+    `progress` gets the name of each step once it is done. `ops` is an arithmetic with settings of its own, instead of one by name.
     """
     words = tuple(tokens.split()) if isinstance(tokens, str) else tuple(tokens)
     ids = model.ids(words)
-    ops = arithmetic(arithmetic_name)
+    ops = arithmetic(arithmetic_name) if ops is None else ops
     steps: list[Step] = []
     axes = {"tokens": (POSITION,)} | {name: weight.axes for name, weight in declared(model.config).items()}
 
     def note(step: Step) -> Any:
         progress(step.name)
         values = ops.shown(step.values)
-        axes[step.name] = step.operation.axes(values.ndim, [axes[read] for read in step.reads])
+        axes[step.name] = step.operation.axes(values.ndim, [axes.get(read, _UNSEEN) for read in step.reads])
         steps.append(replace(step, values=values, axes=axes[step.name]))
         return step.values
 
@@ -137,7 +140,7 @@ def run(
     output = tuple(_output(position, choice, model.config.vocabulary, stopped[position]) for position, choice in enumerate(choices))
     if has_logits:
         note(Step("token", ARGMAX, ("logits",), np.array([[out.token] for out in output], dtype=object), stage="argmax"))  # [T, 1]
-    return Trace(model, title, arithmetic_name, words, tuple(steps), output, tuple(stopped))
+    return Trace(model, title, ops.name, words, tuple(steps), output, tuple(stopped))
 
 
 def _first_named(steps: list[Step], position: int) -> str | None:

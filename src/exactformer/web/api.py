@@ -53,6 +53,21 @@ _ASKED = {
     "cap": {"type": "integer", "minimum": 4, "maximum": 19},
     "digits": {"type": "integer", "minimum": 0, "maximum": 80},
 }
+_PROMPT = {name: _ASKED[name] for name in ("prompt", "ids")}
+_STEP = {"type": "string", "maxLength": 200}
+_WINDOW = {"steps": _STEPS, "start": _INDEX, "end": _INDEX, "left": _INDEX, "right": _INDEX}
+_ENTRY = {
+    "step": _STEP,
+    "index": {"type": "array", "items": _INDEX, "maxItems": 4},
+    "digits": {"type": "integer", "minimum": 1, "maximum": 1000},
+}
+_MATRIX = {"step": _STEP, "head": _INDEX}
+_STRATEGY = {
+    "position": _INDEX,
+    "temperature": {"type": "string", "maxLength": 40},
+    "top_k": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
+    "top_p": {"type": "string", "maxLength": 40},
+}
 _FORMS = ["json", "markdown", "latex", "html", "text", "worksheet"]
 OPERATIONS = (
     Operation(
@@ -65,12 +80,11 @@ OPERATIONS = (
     ),
     Operation(
         "values", "Numbers of steps, weights or gradients: with a window of rows and columns, by their digits alone.",
-        {"source": SOURCE, "steps": _STEPS, "start": _INDEX, "end": _INDEX, "left": _INDEX, "right": _INDEX}, ("source", "steps"),
+        {"source": SOURCE} | _WINDOW, ("source", "steps"),
     ),
     Operation(
         "number", "One number: closed form as written and simplified, enclosure, and as many proved digits as asked for.",
-        {"source": SOURCE, "step": {"type": "string", "maxLength": 200}, "index": {"type": "array", "items": _INDEX, "maxItems": 4},
-         "digits": {"type": "integer", "minimum": 1, "maximum": 1000}}, ("source", "step", "index"),
+        {"source": SOURCE} | _ENTRY, ("source", "step", "index"),
     ),
     Operation(
         "answer", "What is to be said of an answer to the question what `cell` is, such as `blocks.0.attn.pattern[0, 1, 0]`: equal "
@@ -101,6 +115,23 @@ OPERATIONS = (
         _ASKED | {"number": _TOKENS}, of_model=True,
     ),
     Operation("certificate", "The certificate of the next tokens, as a file.", _ASKED, of_model=True),
+    Operation(
+        "distribution", "What temperature, top-k and top-p make of the logits of a position: the largest with their probabilities, "
+        "and what is cut off, proved or said undecided.",
+        {"source": SOURCE} | _STRATEGY, ("source", "position"),
+    ),
+    Operation(
+        "shades", "Floats near the numbers of a matrix, by which it is drawn: of no number null, under the mask hidden.",
+        {"source": SOURCE} | _MATRIX, ("source", "step"),
+    ),
+    Operation("model_pass", "A pass of the model over a prompt: as `pass`, without its numbers.", _PROMPT, of_model=True),
+    Operation(
+        "model_values", "Numbers of that pass or of the model's weights, as `values`: proved decimals.",
+        _PROMPT | _WINDOW, ("steps",), of_model=True,
+    ),
+    Operation("model_number", "One number of that pass, as `number`.", _PROMPT | _ENTRY, ("step", "index"), of_model=True),
+    Operation("model_shades", "As `shades`, of that pass.", _PROMPT | _MATRIX, ("step",), of_model=True),
+    Operation("model_distribution", "As `distribution`, of that pass.", _PROMPT | _STRATEGY, ("position",), of_model=True),
 )  # fmt: skip
 
 

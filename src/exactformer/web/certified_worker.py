@@ -30,12 +30,16 @@ from exactformer.model import InputError
 from exactformer.model.cache import Cache
 from exactformer.render.certificates import as_json as certificate_text
 from exactformer.render.certificates import log2, verdict
+from exactformer.trace import Trace
+from exactformer.web.walking import Walks
 from exactformer.web.worker import as_json
 from exactformer.worksheets import Input, load, loads
+from exactformer.worksheets.models import MODELS
 
 STATE, ANSWER = b"s", b"a"  # what a message begins with
 _KEPT = 512  # proved tokens that are remembered
 _PAUSE = 0.2  # seconds between two words of progress
+_DIGITS = 12  # decimals of the logits of a pass that is walked through
 _READING = 0.3  # of the preparation: the share of opening the model and taking its hash
 Tell = Callable[[dict[str, Any]], None]
 
@@ -58,7 +62,7 @@ def serve(connection: Connection, source: str, text: str | None) -> None:
 
 def _answer(prover: Prover, name: str, arguments: dict[str, Any]) -> tuple[int, bytes]:
     try:
-        return 200, as_json(prover.token(**arguments) if name == "certify" else prover.certificate(**arguments))
+        return 200, as_json(_TASKS[name](prover, **arguments))
     except Refused as error:
         return 422, as_json({"error": " ".join(str(error).removeprefix("--").split())})  # fields here, options on the command line
     except MemoryError:
@@ -86,6 +90,7 @@ class Prover:
             self.ready.prepare(progress.prepared)
         self.claims: OrderedDict[tuple[Any, ...], Claim] = OrderedDict()
         self.past = _Past()
+        self.walks = Walks(self.model, self.worksheet.title or self.source, self.ready.store, self.text)
         tell({"state": "ready", "share": 1, "sha256": self.digest})
 
     def _described(self) -> dict[str, Any]:
@@ -99,7 +104,7 @@ class Prover:
             "blocks": config.blocks,
             "dim": config.dim,
             "weights": sum(int(weights.size) for _, weights in self.model.weights.named()),
-            "input": " ".join(sheet.tokens) if sheet.tokenizer is None else "",
+            "input": MODELS[self.source].prompt if self.source in MODELS else "" if sheet.tokenizer else " ".join(sheet.tokens),
         }
 
     def token(
@@ -123,6 +128,32 @@ class Prover:
         claims = self._claims(given, tokens, top, cap, digits)
         text = certificate_text(certificate_of(self.worksheet.model, given, cap, claims), None, ())
         return {"name": "certificate.json", "type": "application/json", "text": text}
+
+    def passed(self, prompt: str | None = None, ids: str | None = None) -> dict[str, Any]:
+        """A pass over the prompt, to be walked through: its steps, without their numbers."""
+        return self.walks.outline(self._trace(prompt, ids))
+
+    def values(self, steps: list[str], prompt: str | None = None, ids: str | None = None, **window: int) -> dict[str, Any]:
+        return self.walks.values(self._trace(prompt, ids), steps, **window)
+
+    def number(
+        self, step: str, index: list[int], digits: int = 15, prompt: str | None = None, ids: str | None = None
+    ) -> dict[str, Any]:
+        return self.walks.number(self._trace(prompt, ids), step, index, digits)
+
+    def shades(self, step: str, head: int = 0, prompt: str | None = None, ids: str | None = None) -> dict[str, Any]:
+        return self.walks.shades(self._trace(prompt, ids), step, head)
+
+    def distribution(
+        self, position: int, temperature: str = "1", top_k: int | None = None, top_p: str | None = None,
+        prompt: str | None = None, ids: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        return self.walks.distribution(self._trace(prompt, ids), position, temperature, top_k, top_p)
+
+    def _trace(self, prompt: str | None, ids: str | None) -> Trace:
+        """With as many limbs as give the logits after the prompt digits that fill a table."""
+        given = self._given(prompt, ids, 1, CAP)
+        return self.walks.trace(given, lambda: self._claim(given, 5, CAP, _DIGITS).schedule)
 
     def _given(self, prompt: str | None, ids: str | None, tokens: int, cap: int) -> list[int]:
         given = Input(prompt, ids).of(self.worksheet)
@@ -171,6 +202,12 @@ class Prover:
         for layer, shown in zip(claim.layers, said["layers"], strict=True):
             shown["log2"] = log2(layer.radius) if abs(log2(layer.radius)) < 2000 else None
         return said
+
+
+_TASKS: dict[str, Callable[..., dict[str, Any]]] = {
+    "certify": Prover.token, "certificate": Prover.certificate, "model_pass": Prover.passed, "model_values": Prover.values,
+    "model_number": Prover.number, "model_shades": Prover.shades, "model_distribution": Prover.distribution,
+}  # fmt: skip
 
 
 class _Past:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
@@ -19,25 +20,26 @@ from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, Named, Undecided, Undefined
 from exactformer.numbers.definitions import Symbols
 from exactformer.numbers.digits import decimal_bounds
+from exactformer.numbers.enclosure import ball
 from exactformer.numbers.nearness import nearly
 from exactformer.render import json as as_json
 from exactformer.render.layout import summary, verdict
 from exactformer.render.values import show
 from exactformer.trace import Gradient, Step, Trace
 from exactformer.web.links import Link, gradient_links, links
+from exactformer.web.sources import RequestError
 
 DIGITS = 12  # of the numbers in tables; an opened number has as many as asked for
 _BRIEF_DIGITS = 8
 _ALL = slice(None)
+_MOST_VALUES = 20_000  # numbers in one answer
+_MOST_SHADES = 200_000  # numbers of a matrix that is drawn
 _LARGEST_VOCABULARY = 2000  # tokens that are sent with a pass
 _FOREMOST = ("undefined", "named", "recovered")  # of a row with several kinds of numbers, the first of these that is there
 
 
-def outline(trace: Trace) -> dict[str, Any]:
-    """A pass: its steps, and its weights as steps that read nothing."""
-    config = trace.model.config
-    shapes = {step.name: np.zeros(step.values.shape) for step in trace.weights}
-    blank = Model(config, rebuilt_weights(trace.model.weights, shapes))  # which mistakes apply is asked of shapes alone
+def outline(trace: Trace, breaks: bool = True) -> dict[str, Any]:
+    """A pass: its steps, and its weights as steps that read nothing; and which mistakes could be made in it."""
     return {
         "title": trace.title,
         "arithmetic": trace.arithmetic,
@@ -57,12 +59,19 @@ def outline(trace: Trace) -> dict[str, Any]:
             }
             for n, out in enumerate(trace.output)
         ],
-        "breaks": [
-            {"name": name, "what": mistake.what, "effect": mistake.effect.format(scale=config.scale_factor)}
-            for name, mistake in MISTAKES.items()
-            if _applies(blank, name)
-        ],
+        "breaks": _breaks(trace) if breaks else [],
     }
+
+
+def _breaks(trace: Trace) -> list[dict[str, str]]:
+    config = trace.model.config
+    shapes = {step.name: np.zeros(step.values.shape) for step in trace.weights}
+    blank = Model(config, rebuilt_weights(trace.model.weights, shapes))  # which mistakes apply is asked of shapes alone
+    return [
+        {"name": name, "what": mistake.what, "effect": mistake.effect.format(scale=config.scale_factor)}
+        for name, mistake in MISTAKES.items()
+        if _applies(blank, name)
+    ]
 
 
 def token_id(trace: Trace, token: str) -> int:
@@ -84,7 +93,61 @@ def window(step: Step, rows: slice = _ALL, columns: slice = _ALL) -> Any:
 
 
 def values(step: Step, digits: int = DIGITS) -> Any:
-    return nested(step.values, lambda x: _value(x, digits))
+    return nested(step.values[...], lambda x: _value(x, digits))
+
+
+def asked(
+    trace: Trace, found: Mapping[str, Step], start: int | None = None, end: int | None = None, left: int | None = None,
+    right: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The numbers of steps; with a window, of rows from `start` and columns from `left`, and by their digits alone."""
+    if (start, end, left, right) == (None,) * 4:
+        _refuse_many(sum(step.values.size for step in found.values()))
+        return {"values": {name: values(step) for name, step in found.items()}}
+    windows = {name: window(step, slice(start, end), slice(left, right)) for name, step in found.items()}
+    _refuse_many(sum(array.size for array in windows.values()))
+    named = words(trace, found.values(), range(start or 0, end or 0), range(left or 0, right or 0))
+    return {"values": {name: nested(array, brief) for name, array in windows.items()}, "words": named}
+
+
+def shades(step: Step, head: int = 0) -> dict[str, Any]:
+    """Floats near the numbers of one matrix of a step, by which it is drawn: of no number, null; under the mask, "hidden"."""
+    shape = step.values.shape
+    if len(shape) == 3 and not 0 <= head < shape[0]:
+        raise RequestError(f"head: {head} is none of 0 to {shape[0] - 1}")
+    if int(np.prod(shape[-2:])) > _MOST_SHADES:
+        raise RequestError(f"step: {step.name} is too large to be drawn ({' × '.join(map(str, shape))})")
+    if not isinstance(step.values, np.ndarray):
+        rows = step.values.shades(head)
+    else:
+        rows = [list(map(_shade, row)) for row in np.atleast_2d(step.values[head] if len(shape) == 3 else step.values).tolist()]
+    return {"shades": rows}
+
+
+def _shade(x: Any) -> float | str | None:
+    """To a few digits, as far as floats go."""
+    if x is MASKED:
+        return "hidden"
+    if isinstance(x, Exact | Named):
+        x = ball(x, 64)
+    try:
+        near = float(x.mid() if isinstance(x, arb) else x)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return float(f"{near:.4g}") if math.isfinite(near) else None
+
+
+def _refuse_many(count: int) -> None:
+    if count > _MOST_VALUES:
+        raise RequestError(f"steps: {count:,} numbers at once; ask for fewer rows or columns (up to {_MOST_VALUES:,} numbers)")
+
+
+def entry(step: Step, index: Sequence[int]) -> tuple[int, ...]:
+    """The index, where it is one of the step."""
+    shape = step.values.shape
+    if len(index) != len(shape) or any(not 0 <= i < n for i, n in zip(index, shape, strict=False)):
+        raise RequestError(f"index: {list(index)} is no entry of {step.name}, which is {' × '.join(map(str, shape))}")
+    return tuple(index)
 
 
 def words(trace: Trace, steps: Iterable[Step], rows: range, columns: range) -> dict[int, str]:
@@ -108,7 +171,8 @@ def brief(x: Any) -> dict[str, Any]:
 
 def opened(step: Step, index: Sequence[int], digits: int) -> dict[str, Any]:
     """One number: its closed form as written and simplified, an enclosure, and its proved digits."""
-    return opened_value(step.values[tuple(index)], digits, Symbols())
+    value = step.values[tuple(index)]
+    return opened_value(value.item() if isinstance(value, np.ndarray) else value, digits, Symbols())
 
 
 def opened_value(value: Any, digits: int, symbols: Symbols) -> dict[str, Any]:
@@ -133,6 +197,10 @@ def nested(array: Any, write: Callable[[Any], dict[str, Any]]) -> Any:
     if array.ndim == 0:
         return write(array.item() if array.dtype == object else array[()])
     return [nested(array[i, ...], write) for i in range(len(array))]
+
+
+def written(x: Any) -> dict[str, Any]:
+    return _value(x, DIGITS)
 
 
 def _value(x: Any, digits: int) -> dict[str, Any]:
@@ -182,6 +250,8 @@ def _positions(step: Step) -> int:
 
 def _row_kind(step: Step, position: int) -> str:
     """What the numbers of a step are at one position."""
+    if not isinstance(step.values, np.ndarray):
+        return "ball"  # balls that are made when they are looked at
     found = {_kind(value) for row in step.at(position) for value in np.atleast_1d(row)}
     return next((kind for kind in _FOREMOST if kind in found), min(found, default="exact"))
 

@@ -24,7 +24,7 @@ from exactformer.numbers.definitions import Symbols
 from exactformer.trace import Step, Trace
 from exactformer.web import document
 
-STYLES = ("base.css", "pass.css", "pages.css")
+STYLES = ("base.css", "pass.css", "picture.css", "pages.css")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
 _MOST_VALUES = 20_000  # numbers of a step that a file holds

@@ -26,6 +26,8 @@ from exactformer.render.comparison import sides
 from exactformer.render.exercises import judgement_data
 from exactformer.trace import Trace
 from exactformer.web import document
+from exactformer.web.distributions import distribution as distributed
+from exactformer.web.distributions import strategy_of
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
 from exactformer.web.worksheet_text import given_in_words, written
 from exactformer.worksheets import WorksheetError, example_text, examples
@@ -33,7 +35,7 @@ from exactformer.worksheets.worksheet import parse
 
 REFUSED = (Refused, Undecided)
 _SMALL = 200  # numbers of a pass that are sent with it at once
-_MOST_VALUES = 20_000  # numbers in one answer
+_MOST_PAIRS = 20_000  # of tokens, laid out against each other
 _TYPES = {"json": "application/json", "markdown": "text/markdown", "latex": "application/x-tex", "html": "text/html"}
 _ENDINGS = {"markdown": "md", "latex": "tex", "worksheet": "toml", "text": "txt"}
 
@@ -84,27 +86,27 @@ def values(
     right: int | None = None,
 ) -> dict[str, Any]:
     """The numbers of steps; with a window, of rows from `start` and columns from `left`, and by their digits alone."""
-    found = {name: step_of(source, name) for name in steps}
-    if (start, end, left, right) == (None,) * 4:
-        _refuse_many(sum(step.values.size for step in found.values()))
-        return {"values": {name: document.values(step) for name, step in found.items()}}
-    windows = {name: document.window(step, slice(start, end), slice(left, right)) for name, step in found.items()}
-    _refuse_many(sum(array.size for array in windows.values()))
-    words = document.words(trace_of(source), found.values(), range(start or 0, end or 0), range(left or 0, right or 0))
-    return {"values": {name: document.nested(array, document.brief) for name, array in windows.items()}, "words": words}
-
-
-def _refuse_many(count: int) -> None:
-    if count > _MOST_VALUES:
-        raise RequestError(f"steps: {count:,} numbers at once; ask for fewer rows or columns (up to {_MOST_VALUES:,} numbers)")
+    return document.asked(trace_of(source), {name: step_of(source, name) for name in steps}, start, end, left, right)
 
 
 def number(source: Source, step: str, index: list[int], digits: int = 30) -> dict[str, Any]:
     found = step_of(source, step)
-    shape = found.values.shape
-    if len(index) != len(shape) or any(not 0 <= i < n for i, n in zip(index, shape, strict=False)):
-        raise RequestError(f"index: {index} is no entry of {step}, which is {' × '.join(map(str, shape))}")
-    return document.opened(found, index, digits)
+    return document.opened(found, document.entry(found, index), digits)
+
+
+def shades(source: Source, step: str, head: int = 0) -> dict[str, Any]:
+    return document.shades(step_of(source, step), head)
+
+
+def distribution(
+    source: Source, position: int, temperature: str = "1", top_k: int | None = None, top_p: str | None = None
+) -> dict[str, Any]:
+    """What temperature, top-k and top-p make of the logits of a position."""
+    trace, strategy = trace_of(source), strategy_of(temperature, top_k, top_p)
+    config = trace.model.config
+    if config.unembedding == "none":
+        raise RequestError("source: the model has no logits")
+    return distributed(trace.logits, strategy, lambda i: config.vocabulary[i], position)
 
 
 def answered(source: Source, cell: str, answer: str = "", hints: int = 0, decimals: int = FEWEST) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def heads(source: Source) -> dict[str, Any]:
     """The QK and OV circuits of every head."""
     worksheet = worksheet_of(source)
     config, circuit = worksheet.model.config, worksheet.circuit
-    if len(config.vocabulary) ** 2 > _MOST_VALUES:
+    if len(config.vocabulary) ** 2 > _MOST_PAIRS:
         raise RequestError(f"circuits: {len(config.vocabulary):,} tokens are too many to be laid out against each other")
     found: list[dict[str, Any]] = []
     for block in range(config.blocks):
@@ -225,6 +227,7 @@ def _unchanged(source: Source) -> dict[str, str]:
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered,
     "compare": compared, "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
+    "distribution": distribution, "shades": shades,
 }  # fmt: skip
 
 

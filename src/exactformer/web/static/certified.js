@@ -2,7 +2,7 @@
 
 import { announce, button, h, problem, save, scrolling } from "./dom.js";
 import { claimItem, spoken, tokenBox } from "./claim.js";
-import { go } from "./route.js";
+import { address, go } from "./route.js";
 
 const POLL = 700; // milliseconds between two looks at a model that is being prepared
 const PATIENCE = 1500; // milliseconds after which a token takes long
@@ -113,6 +113,7 @@ export class Certified {
     this.facts.replaceChildren(...facts(this.model));
     this.label.textContent = text === false ? "The ids of the tokens to continue" : "The text to continue";
     this.prompt.placeholder = text === false ? "31373 616 1438 318" : input || "hello my name is";
+    if (this.model.built_in && input && !this.filled && !this.prompt.value) [this.filled, this.prompt.value] = [true, input];
     if (state === "ready") this.state.replaceChildren();
     else if (state === "failed") this.state.replaceChildren(problem(line));
     else if (this.bar?.isConnected) [this.bar.value, this.step.textContent] = [share, preparing(state, step)];
@@ -247,6 +248,7 @@ export class Certified {
         "p",
         { class: "buttons" },
         button("Download the certificate", download),
+        h("a", { href: address({ source: "certified", view: "walk", prompt: run.question.prompt ?? run.question.ids }) }, "Walk through the pass"),
         h("span", { class: "note" }, "Check it again with ", h("code", {}, "exactformer certify MODEL --verify certificate.json")),
       ),
       tell,

@@ -1,6 +1,7 @@
 // The pipeline as a picture: stages from top to bottom, positions as columns, the current stage lit.
 
 import { svg } from "./dom.js";
+import { changed, done } from "./flow.js";
 import { nearly } from "./values.js";
 
 const LABEL = 108,
@@ -42,11 +43,17 @@ export function diagram(book, found, { lit, position, backward, to }) {
       }),
     );
   }
-  for (let p = first; p < last; p++) root.append(flow(x(p), TOP - 8, y(rows.length - 1) + ROW / 2 + 4));
+  const [start, end] = [TOP - 8, y(rows.length - 1) + ROW / 2 + 4];
+  for (let p = first; p < last; p++) {
+    root.append(flow(x(p), start, end));
+    if (now >= 0) root.append(backward ? done(x(p), y(now), end) : done(x(p), start, y(now)));
+  }
   rows.forEach((row, n) => {
-    if (row.stages.length === 1) joins(root, book, row.stages[0], n, rows, { first, last, x, y, NODE });
+    if (row.stages.length === 1) joins(root, book, row.stages[0], n, rows, { first, last, x, y, NODE, lit: n === now });
   });
-  rows.forEach((row, n) => root.append(drawnRow(book, row, n, row.stages.includes(lit), { first, last, x, y, to, NODE })));
+  rows.forEach((row, n) =>
+    root.append(drawnRow(book, row, n, row.stages.includes(lit), { first, last, x, y, to, NODE, before: rows[n - 1] })),
+  );
   for (let p = first; p < last; p++) root.append(ends(book, p, x(p), height));
   if (first > 0 || last < book.tokens.length) {
     root.append(svg("text", { class: "more", x: 12, y: height - 14 }, `${first}–${last - 1} of ${book.tokens.length}`));
@@ -78,7 +85,7 @@ function flow(x, top, bottom) {
 }
 
 /** Attention looks from column to column; a residual passes by its sub-layer. */
-function joins(root, book, stage, n, rows, { first, last, x, y, NODE }) {
+function joins(root, book, stage, n, rows, { first, last, x, y, NODE, lit }) {
   if (stage.label === "attention") {
     const pattern = stage.steps.find((name) => name.endsWith(".pattern"));
     const shape = pattern && book.step(pattern).shape;
@@ -91,7 +98,7 @@ function joins(root, book, stage, n, rows, { first, last, x, y, NODE }) {
         const weight = Math.max(...weights);
         if (!(weight > 0.004)) continue;
         const path = `M ${x(j)} ${y(n) - ROW + 14} C ${x(j)} ${y(n) - 12}, ${x(i)} ${y(n) - 28}, ${x(i)} ${y(n) - NODE[1] / 2}`;
-        root.append(svg("path", { class: "look", d: path, "stroke-opacity": (0.15 + 0.85 * Math.min(weight, 1)).toFixed(2) }));
+        root.append(svg("path", { class: lit ? "look lit" : "look", d: path, "stroke-opacity": (0.15 + 0.85 * Math.min(weight, 1)).toFixed(2) }));
       }
     }
   }
@@ -115,7 +122,7 @@ function joins(root, book, stage, n, rows, { first, last, x, y, NODE }) {
   }
 }
 
-function drawnRow(book, row, n, isLit, { first, last, x, y, to, NODE }) {
+function drawnRow(book, row, n, isLit, { first, last, x, y, to, NODE, before }) {
   const stage = row.stages[0];
   const group = svg("g", { class: isLit ? "stage lit" : "stage" });
   group.append(
@@ -130,15 +137,17 @@ function drawnRow(book, row, n, isLit, { first, last, x, y, to, NODE }) {
       svg("text", { class: "label", x: 12, y: y(n) + 5 }, row.label),
     ),
   );
-  const result = book.step(row.stages.at(-1).steps.at(-1));
+  const resultOf = ({ stages }) => book.step(stages.at(-1).steps.at(-1));
+  const result = resultOf(row);
   for (let p = first; p < last; p++) {
     const kind = result.kinds[p] ?? "exact";
+    const turned = before && (resultOf(before).kinds[p] ?? "exact") !== kind;
     group.append(
       svg(
         "a",
         { href: to({ stage, position: p }), tabindex: -1, "aria-hidden": "true" },
         svg("rect", {
-          class: `node ${kind}`,
+          class: `node ${kind}${turned ? " turned" : ""}`,
           x: x(p) - NODE[0] / 2,
           y: y(n) - NODE[1] / 2,
           width: NODE[0],
@@ -150,6 +159,7 @@ function drawnRow(book, row, n, isLit, { first, last, x, y, to, NODE }) {
           { class: `mark ${kind}`, x: x(p), y: y(n) + 5 },
           { named: "~", recovered: "*", undefined: "⊘" }[kind] ?? "",
         ),
+        changed(book, result, p) ? svg("text", { class: "delta", x: x(p) - NODE[0] / 2 - 1, y: y(n) - 5 }, "△") : null,
       ),
     );
   }

@@ -67,13 +67,13 @@ function card(example) {
 }
 
 /** The model that the server was started with. */
-function certifiedSection({ name }) {
+function certifiedSection({ name, built_in: builtIn }) {
   const heights = [92, 74, 60, 52, 40, 33, 22, 15];
   const points = heights.map((y, n) => [24 + n * 32, y]);
   return h(
     "section",
     { "aria-labelledby": "certified" },
-    h("h2", { id: "certified" }, "Your model"),
+    h("h2", { id: "certified" }, builtIn ? "The built-in model" : "Your model"),
     h(
       "a",
       { class: "card wide", href: "#certified" },
@@ -93,7 +93,7 @@ function certifiedSection({ name }) {
           "p",
           {},
           "Give a prompt. Each token that follows is proved to be the argmax of the exact network, with its margin, " +
-            "proved digits of the largest logits, and a certificate to check again.",
+            "proved digits of the largest logits, and a certificate to check again; the pass itself can be walked through.",
         ),
       ),
     ),

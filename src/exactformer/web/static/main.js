@@ -7,16 +7,19 @@ import { homeView } from "./home.js";
 import { Pass } from "./pass.js";
 import { read } from "./route.js";
 import { openStore } from "./store.js";
+import { ModelWalk } from "./walked.js";
 
 const store = openStore();
 const pass = new Pass(store);
 const certified = new Certified(store);
+const walked = new ModelWalk(store);
 const PAGES = { "": "home", check: "check", certified: "certified" };
 let shown = null;
 
 async function show() {
   const route = read();
-  const page = (store.live && PAGES[route.source]) || "pass";
+  const named = (store.live && PAGES[route.source]) || "pass";
+  const page = named === "certified" && route.view === "walk" ? "walk" : named;
   mark(route.source);
   if (page !== "certified") certified.stop();
   if (page === "pass") {
@@ -24,7 +27,13 @@ async function show() {
     await pass.show(route);
   } else {
     pass.walk?.stop();
+    if (page !== "walk") walked.walk?.stop();
     try {
+      if (page === "walk") {
+        place(walked.element, page);
+        await walked.show(route);
+        return;
+      }
       if (page === "certified") {
         place(certified.element, page);
         await certified.show(route);
@@ -43,7 +52,7 @@ function place(view, page) {
   if (old !== view) old.replaceWith(view);
   if (shown !== null && shown !== page) view.focus({ preventScroll: true });
   if (shown !== page) scrollTo(0, 0);
-  if (page !== "pass") document.title = "exactformer";
+  if (page !== "pass" && page !== "walk") document.title = "exactformer";
   shown = page;
 }
 
@@ -64,7 +73,7 @@ addEventListener("address", show);
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, select, textarea, summary, [contenteditable]")) return;
-  if (shown === "pass") pass.walk?.pressed(event);
+  ({ pass, walk: walked })[shown]?.walk?.pressed(event);
 });
 show();
 if (store.live) offer();

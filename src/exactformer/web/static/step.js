@@ -2,21 +2,25 @@
 
 import { button, h, scrolling } from "./dom.js";
 import { short } from "./book.js";
+import { distributionBox } from "./distribution.js";
 import { origins, within } from "./links.js";
 import { math } from "./math.js";
+import { Pictured, formChoice, shownAs } from "./pictured.js";
 import { Matrix } from "./table.js";
 import { differ } from "./values.js";
 
 const MOST_REMARKS = 8;
 
-/** options: { head, position, open(number), pick({ head }), base } */
+/** options: { head, position, as, open(number), pick({ head }), base } */
 export class StepView {
   constructor(book, step, options) {
     Object.assign(this, { book, step, options });
     const reads = step.reads.filter((name) => book.has(name));
+    this.as = shownAs(book, step, options.as);
+    this.chooses = book.store.live && ["logits", "probs"].includes(step.name);
     const parts = reads.flatMap((name, n) => [n ? sign(step, n) : null, this.matrix(book.step(name), "reads")]);
     const result = this.matrix(step, "writes");
-    this.matrices = [...parts.filter((part) => part instanceof Matrix), result];
+    this.matrices = [...parts.filter((part) => part?.step), result];
     const elements = parts.filter(Boolean).map((part) => part.element ?? part);
     this.element = h(
       "article",
@@ -28,10 +32,15 @@ export class StepView {
         h("h2", { id: "step-title" }, sentence(step)),
         scrolling(h("div", { class: "formula" }, math(`${short(step.name)} = ${step.formula}`)), "Formula of the step"),
       ),
-      heads(
-        step,
-        reads.map((name) => book.step(name)),
-        options,
+      h(
+        "div",
+        { class: "choices" },
+        heads(
+          step,
+          reads.map((name) => book.step(name)),
+          options,
+        ),
+        formChoice(step, this.as, options.pick),
       ),
       h(
         "div",
@@ -40,6 +49,7 @@ export class StepView {
         elements.length ? h("span", { class: "sign", "aria-hidden": "true" }, relation(step)) : null,
         elements,
       ),
+      this.chooses ? this.choosing(options.position) : null,
       remarks(step, options.position),
       ending(book, step),
     );
@@ -48,7 +58,8 @@ export class StepView {
   matrix(step, role) {
     const { book, options } = this;
     const head = Math.min(options.head, step.shape.length === 3 ? step.shape[0] - 1 : 0);
-    return new Matrix(book, step, {
+    const Shown = this.as === "picture" && shownAs(book, step, "picture") === "picture" ? Pictured : Matrix;
+    return new Shown(book, step, {
       role,
       head,
       row: options.position,
@@ -67,8 +78,19 @@ export class StepView {
     });
   }
 
+  /** Temperature, top-k and top-p at a position; at the last one, unless another is chosen. */
+  choosing(position) {
+    this.chosen = position;
+    this.choice = h("div", {}, distributionBox(this.book, position ?? this.book.tokens.length - 1));
+    return this.choice;
+  }
+
   /** Light what an open number reads: a row here, a column there. */
   light(number, position) {
+    if (this.chooses && position !== this.chosen) {
+      const before = this.choice;
+      before.replaceWith(this.choosing(position));
+    }
     const step = number && this.book.step(number.name);
     const slices = step ? origins(this.book, step, number.index) : [];
     for (const matrix of this.matrices) {

@@ -2,6 +2,7 @@
 
 import { announce, button, h, problem, scrolling } from "./dom.js";
 import { diagram } from "./diagram.js";
+import { moved } from "./flow.js";
 import { numberPanel } from "./number.js";
 import { address, go, readNumber, writeNumber } from "./route.js";
 import { StepView } from "./step.js";
@@ -78,7 +79,7 @@ export class Walk {
     this.place.textContent = `${at + 1} / ${this.steps.length}`;
     this.previous.disabled = at === 0;
     this.next.disabled = at === this.steps.length - 1;
-    const key = `${step.name} ${head}`;
+    const key = `${step.name} ${head} ${route.as}`;
     if (this.key !== key) {
       this.key = key;
       announce(`Step ${at + 1} of ${this.steps.length}: ${step.title}, ${step.name}`);
@@ -107,10 +108,11 @@ export class Walk {
       if (error.name !== "AbortError") this.stage.replaceChildren(problem(error.message));
       return;
     }
-    if (this.key !== `${step.name} ${head}`) return;
+    if (this.key !== `${step.name} ${head} ${this.route.as}`) return;
     this.view = new StepView(book, step, {
       head,
       position,
+      as: this.route.as,
       base: book.base,
       open: (number) => this.opened(number),
       pick: (change) => this.go(change),
@@ -123,7 +125,7 @@ export class Walk {
     const lit = stageOf(this.stages, step.name);
     const first = (stage) =>
       this.backward ? this.steps.find((each) => stage.steps.includes(each.name.slice(5)))?.name : stage.steps[0];
-    const old = this.picture.scrollTop;
+    const [old, before] = [this.picture.scrollTop, this.picture.firstElementChild];
     this.picture.replaceChildren(
       diagram(this.book, this.stages, {
         lit,
@@ -134,6 +136,7 @@ export class Walk {
       }),
     );
     this.picture.scrollTop = old;
+    moved(before, this.picture.firstElementChild);
   }
 
   async open(number) {
