@@ -11,19 +11,24 @@ import { openStore } from "./store.js";
 const store = openStore();
 const pass = new Pass(store);
 const certified = new Certified(store);
-const PAGES = { "": "home", check: "check", certified: "certified" };
+const PAGES = new Map([
+  ["", "home"],
+  ["check", "check"],
+  ["certified", "certified"],
+]);
 let shown = null;
+if (!store.live && !location.hash && store.held.at) history.replaceState(null, "", store.held.at); // where it was written
 
 async function show() {
   const route = read();
-  const page = (store.live && PAGES[route.source]) || "pass";
+  const page = (store.live && PAGES.get(route.source)) || "pass";
   mark(route.source);
   if (page !== "certified") certified.stop();
   if (page === "pass") {
     place(pass.element, page);
     await pass.show(route);
   } else {
-    pass.walk?.stop();
+    pass.left();
     try {
       if (page === "certified") {
         place(certified.element, page);
@@ -62,9 +67,11 @@ addEventListener("hashchange", show);
 addEventListener("popstate", show);
 addEventListener("address", show);
 addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, select, textarea, summary, [contenteditable]")) return;
-  if (shown === "pass") pass.walk?.pressed(event);
+  if (event.defaultPrevented || event.altKey || shown !== "pass") return;
+  if (event.target.closest("input:not([type=range]), select, textarea, [contenteditable]")) return;
+  if (event.ctrlKey || event.metaKey) {
+    if (event.key.toLowerCase() === "z" && !event.shiftKey && pass.undo()) event.preventDefault();
+  } else if (!event.target.closest("input, summary")) pass.walk?.pressed(event);
 });
 show();
 if (store.live) offer();
