@@ -59,7 +59,7 @@ def _section(section: Section, trace: Trace, paint: Paint, width: int) -> list[s
 def _ending(section: Section, trace: Trace, paint: Paint) -> list[str]:
     stopped, output = trace.stopped[section.position], section.output
     if stopped:
-        return [f"  {'stop':<{_LABEL}} stops at {stopped}, its first named step"]
+        return [f"  {'stop':<{_LABEL}} stops at {stopped}, the first step with a formula"]
     if output is None:
         return []
     formula = paint("argmax(logits)", "dim") + " " * (_FORMULA - len("argmax(logits)"))
