@@ -16,7 +16,7 @@ export function copyMenu(label, write) {
   const menu = h("details", { class: "menu copy" }, h("summary", { "aria-label": `Copy ${label}`, title: `Copy ${label} …` }, "copy"));
   const copy = async (form, name) => {
     menu.open = false;
-    const told = await navigator.clipboard.writeText(await write(form)).then(
+    const told = await written(await write(form)).then(
       () => `Copied as ${name}`,
       () => "The browser does not allow copying here",
     );
@@ -38,6 +38,17 @@ export function copyMenu(label, write) {
     menu.querySelector("summary").focus();
   });
   return menu;
+}
+
+/** Put a text on the clipboard; pages that came over plain HTTP from another machine have only the old way. */
+async function written(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = h("textarea", { value: text, class: "visually-hidden", "aria-hidden": "true" });
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  if (!done) throw new Error("not copied");
 }
 
 /** One number with its name: { value, simplified } as the server opens it. */

@@ -3,19 +3,20 @@
 import { button, h } from "./dom.js";
 import { short } from "./book.js";
 import { math } from "./math.js";
+import { address } from "./route.js";
 import { Matrix } from "./table.js";
 import { legend } from "./values.js";
 
 const AT_ONCE = 12; // steps whose numbers are asked for together
 
-export async function handout(book) {
+export async function handout(book, route) {
   const steps = [...book.weights, ...book.forward];
   const whole = steps.filter(({ name }) => book.isWhole(name)).map(({ name }) => name);
   for (let n = 0; n < whole.length; n += AT_ONCE) await book.need(whole.slice(n, n + AT_ONCE));
   return h(
     "div",
     { class: "handout" },
-    h("p", { class: "buttons" }, button("Print", () => print(), { class: "primary" })),
+    h("p", { class: "buttons" }, button("Print", () => print(), { class: "primary" }), h("a", { href: address({ ...route, view: "" }) }, "Back to the steps")),
     legend(),
     h("section", {}, h("h2", {}, "Given"), h("p", {}, `Tokens: ${book.tokens.join(" ")}`), h("div", { class: "givens" }, book.weights.map((step) => tables(book, step)))),
     h("section", {}, h("h2", {}, "Step by step"), h("div", { class: "lines" }, book.forward.map((step, n) => entry(book, step, n)))),

@@ -116,7 +116,7 @@ export class Pass {
       case "theorem":
         return theorem(book);
       case "handout":
-        return handout(book);
+        return handout(book, route);
       case "backward": {
         book.source = this.sourceOf(route);
         book.withGradient(await this.store.ask("gradient", { source: book.source }, "gradient"));

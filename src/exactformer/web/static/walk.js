@@ -158,7 +158,7 @@ export class Walk {
     const name = writeNumber(number);
     if (this.shown === name) return;
     this.shown = name;
-    this.element.classList.toggle("with-number", Boolean(number));
+    this.element.classList.toggle("with-number", Boolean(number && this.holds(number)));
     if (!number || !this.holds(number)) {
       this.panel.replaceChildren();
       return;
