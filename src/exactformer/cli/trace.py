@@ -54,7 +54,9 @@ if TYPE_CHECKING:
 @click.option("--stable", is_flag=True, help="Subtract each row's largest score before the softmax, as a step of its own.")
 @click.option("--break", "mistakes", metavar="MISTAKE", multiple=True, help="Make a mistake on purpose and compare; repeatable.")
 @click.option("--target", metavar="NAMES", help="With --break: target tokens, to compare the gradients too.")
-@click.option("--stop-at-named", is_flag=True, help="End each position at its first step with a formula (a number that is not a fraction).")
+@click.option(
+    "--stop-at-named", is_flag=True, help="End each position at its first step with a formula (a number that is not a fraction)."
+)
 @digits_option
 @sized_arithmetic_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)

@@ -55,12 +55,12 @@ export class Matrix {
   fitted() {
     let width = 0;
     const fit = () => {
-      const room = this.element.clientWidth;
+      const room = this.element.parentElement?.clientWidth;
       if (!room || room === width || matchMedia("(max-width: 760px)").matches) return;
       width = room;
       this.table.style.setProperty("--shrink", 1);
       const share = this.scroller.clientWidth / this.scroller.scrollWidth;
-      if (share < 1) this.table.style.setProperty("--shrink", Math.max(SMALLEST, share * 0.985).toFixed(3));
+      if (share < 1 && share * 0.985 >= SMALLEST) this.table.style.setProperty("--shrink", (share * 0.985).toFixed(3));
     };
     new ResizeObserver(() => requestAnimationFrame(fit)).observe(this.element);
   }

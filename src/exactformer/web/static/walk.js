@@ -31,7 +31,7 @@ export class Walk {
       { class: "walk" },
       h(
         "details",
-        { class: book.tokens.length > 4 ? "map many" : "map", open: !matchMedia("(max-width: 760px)").matches },
+        { class: book.tokens.length > 4 ? "map many" : "map", open: !matchMedia("(max-width: 900px)").matches },
         h("summary", {}, "The pipeline"),
         this.picture,
       ),
@@ -283,12 +283,14 @@ function computing(step) {
   );
 }
 
-/** Presenting: letters as large as the screen allows for this step. */
+/** Presenting: letters as large as the screen allows for this step, or, where it is too large for a screen, for what it computes. */
 function fit(stage) {
-  for (let size = LARGEST; size >= SMALLEST; size -= 2) {
-    stage.style.setProperty("--size", `${size}px`);
-    const tables = [...stage.querySelectorAll(".scroll")];
-    const room = innerHeight - stage.getBoundingClientRect().top - scrollY - BAR;
-    if (stage.scrollHeight <= room && tables.every((box) => box.scrollWidth <= box.clientWidth)) return;
+  const result = stage.querySelector(".equation .matrix-box") ?? stage;
+  const wide = () => [...stage.querySelectorAll(".scroll")].some((box) => box.scrollWidth > box.clientWidth);
+  for (const last of [stage, result]) {
+    for (let size = LARGEST; size >= SMALLEST; size -= 2) {
+      stage.style.setProperty("--size", `${size}px`);
+      if (last.getBoundingClientRect().bottom + scrollY <= innerHeight - BAR && !(last === stage && wide())) return;
+    }
   }
 }
