@@ -81,4 +81,4 @@ def test_a_worksheet_cannot_break_out_of_markdown() -> None:
     assert shown.startswith(r"# \<i\>T\</i\> \| \`x\`, by hand")
     table = [line for line in shown.splitlines() if line.startswith("| ")]
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 3 for line in table)
-    assert "Tokens `a\\|'<b> b`" in shown
+    assert "Tokens ``a|`<b> b``" in shown

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -147,3 +148,32 @@ def test_notebooks(capstone: Trace) -> None:
     assert xf.exp(1)._repr_latex_() == "$e$"
     assert (1 / (1 + xf.exp(1)))._repr_latex_() == r"$\frac{1}{1+e}$"
     assert str(capstone) == text.render(capstone)
+
+
+RAW = ("`<img src=x onerror=alert(1)>", "a`b", "\u202eesrever", "``")
+
+
+@pytest.fixture(scope="module")
+def raw() -> Trace:
+    source = random_model(
+        random.Random(7), vocabulary=RAW, dims=(2,), blocks=1, unembedding="tied", norm="none", final_norm=False, mlp=0
+    )
+    return run(source, RAW, title="T")
+
+
+def outside_code(line: str) -> str:
+    """What is left of a line of Markdown without its spans of code: runs of as many backticks, and what is between them."""
+    return re.sub(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", "", line)
+
+
+def test_no_token_leaves_its_span_of_code(raw: Trace) -> None:
+    document = markdown.render(raw)
+    assert all("<img" not in outside_code(line).replace("\\<img", "") for line in document.splitlines())
+    assert "## Position 1: ``a`b``" in document
+    assert "## Position 3: ``` `` ```" in document
+
+
+@pytest.mark.parametrize("render", [text.render, markdown.render, latex.render, html.fragment])
+def test_no_token_turns_a_line_round(raw: Trace, render: Any) -> None:
+    assert "\u202e" not in render(raw)
+    assert "u202eesrever" in render(raw)

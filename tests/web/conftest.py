@@ -83,7 +83,9 @@ def visit(server: Serving, page: Page) -> Callable[[str], Page]:
 
     def open_page(address: str = "") -> Page:
         page.goto(f"{server.address}/{address}")
-        page.wait_for_selector(".step table, .step figure, .card, .two table, .mistakes, .theory table, .check textarea, .problem")
+        page.wait_for_selector(
+            ".step table, .step figure, .handout table, .card, .two table, .mistakes, .theory table, .check textarea, .problem"
+        )
         return page
 
     return open_page

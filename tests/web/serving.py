@@ -9,11 +9,10 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import uvicorn
-
 from children import PATIENCE
 from exactformer.cli.serve import _listener
 from exactformer.web.app import application
+from exactformer.web.listening import SECONDS, server
 
 T = TypeVar("T")
 
@@ -34,11 +33,12 @@ def awaited(coroutine: Coroutine[Any, Any, T]) -> T:
 class Serving:
     """The application on a port of its own, in a thread."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, patience: float = SECONDS, **options: Any) -> None:
         self.listener = _listener("127.0.0.1", 0)
-        self.address = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.port = self.listener.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
         self.app = application(**{"seconds": PATIENCE, **options})
-        self.server = uvicorn.Server(uvicorn.Config(self.app, log_level="error", timeout_graceful_shutdown=1))
+        self.server = server(self.app, patience, log_level="error")
         self.thread = threading.Thread(target=self.server.run, args=([self.listener],), daemon=True)
 
     def __enter__(self) -> Serving:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import socket
 from typing import Any
 
 import httpx
@@ -16,7 +17,7 @@ from exactformer.arithmetics import able
 from exactformer.cli.trace import command as trace_command
 from exactformer.render import json as as_json
 from exactformer.web.api import OPERATIONS
-from exactformer.web.workers import Answer
+from exactformer.web.workers import Answer, Worker
 from exactformer.worksheets import example_text, load
 from web.serving import Serving, awaited, until
 
@@ -55,6 +56,11 @@ tokens = "{"a " * length}"
 
 
 SLOW = {"worksheet": worksheet(24, 24, 24), "name": "slow.toml"}
+
+
+def slow(n: int) -> dict[str, str]:
+    """Others that are as slow: a question that is asked already is computed once."""
+    return SLOW | {"name": f"slow.toml {n}"}
 
 
 def ask(server: Serving, task: str, body: Any, **more: Any) -> httpx.Response:
@@ -187,19 +193,75 @@ def test_gradients_in_every_arithmetic_that_has_them(server: Serving) -> None:
 def test_quick_computations_do_not_wait_for_long_ones() -> None:
     async def meanwhile(address: str) -> None:
         async with httpx.AsyncClient(timeout=PATIENCE) as client:
-            slow = [asyncio.create_task(client.post(f"{address}/api/pass", json={"source": SLOW})) for _ in range(2)]
+            long = [asyncio.create_task(client.post(f"{address}/api/pass", json={"source": slow(n)})) for n in range(2)]
             while sum("slow.toml" in worker.about for worker in server.app.state.pool._busy) < 2:  # all that there are
                 await asyncio.sleep(0.01)
             for n in range(3):
                 quick = {"source": {"example": "capstone", "edits": [f"W_E[0,0]={n + 2}"]}}
                 answer = await client.post(f"{address}/api/pass", json=quick)
                 assert answer.status_code == 200
-                assert not any(one.done() for one in slow)
-            for one in slow:
+                assert not any(one.done() for one in long)
+            for one in long:
                 one.cancel()
 
     with Serving(workers=2, seconds=10 * PATIENCE) as server:
         awaited(meanwhile(server.address))
+
+
+def test_quick_questions_have_a_lane_behind_thirty_heavy_ones() -> None:
+    async def meanwhile(address: str) -> None:
+        async with httpx.AsyncClient(timeout=PATIENCE, limits=httpx.Limits(max_connections=None)) as client:
+            long = [asyncio.create_task(client.post(f"{address}/api/pass", json={"source": slow(n)})) for n in range(30)]
+            pool = server.app.state.pool
+            while sum("slow.toml" in worker.about for worker in pool._busy) < 5:  # both, those that took their places, and the lane
+                await asyncio.sleep(0.01)
+            for n in range(3):
+                quick = {"source": {"example": "capstone", "edits": [f"W_E[0,0]={n + 2}"]}, "step": "embed", "index": [0, 0]}
+                answer = await client.post(f"{address}/api/number", json=quick)
+                assert answer.json()["value"]["text"] == str(n + 2)
+                assert not any(one.done() for one in long)
+            for one in long:
+                one.cancel()
+
+    with Serving(workers=2, seconds=10 * PATIENCE) as server:
+        awaited(meanwhile(server.address))
+
+
+def test_identical_questions_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve who ask at once get one answer, and it is computed on while anybody waits for it."""
+    asked: list[bytes] = []
+    ask_worker = Worker.ask
+    monkeypatch.setattr(Worker, "ask", lambda worker, message: (asked.append(message), ask_worker(worker, message))[1])
+    source = {"example": "context", "edits": ["W_E[0,0]=3"]}
+
+    async def class_of(size: int, address: str) -> list[bytes]:
+        async with httpx.AsyncClient(timeout=PATIENCE) as client:
+            posts = [asyncio.create_task(client.post(f"{address}/api/pass", json={"source": source})) for _ in range(size)]
+            while not server.app.state.pool._flights:
+                await asyncio.sleep(0.01)
+            posts[0].cancel()
+            return [(await post).content for post in posts[1:]]
+
+    with Serving(workers=2) as server:
+        answers = awaited(class_of(12, server.address))
+    assert len(set(answers)) == 1
+    assert sum(b"context" in message for message in asked) == 1
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        b"POST /api/pass HTTP/1.1\r\nhost: 127.0.0.1\r\n",
+        b"POST /api/pass HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
+        b"GET /api/about HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\nGET /api",
+    ],
+)
+def test_a_request_that_is_sent_in_part_is_dropped(begun: bytes) -> None:
+    with Serving(patience=0.3, workers=2) as server, socket.create_connection(("127.0.0.1", server.port), PATIENCE) as client:
+        client.sendall(begun)
+        while client.recv(65536):  # until the server closes it: else this takes all of its patience, and fails
+            pass
 
 
 @pytest.mark.parametrize(("allowed", "task", "seconds"), [(20, "pass", 20), (20, "theorem", 60), (100, "theorem", 100)])

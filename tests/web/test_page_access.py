@@ -18,6 +18,8 @@ ADDRESSES = (
     "#induction?step=blocks.1.attn.pattern&position=3",
     "#length4/break?break=no-scale",
     "#induction/circuits",
+    "#capstone/handout",
+    "#length4?step=blocks.0.attn.qk&present=1",
     "#check",
 )
 

@@ -34,7 +34,7 @@ class _Commands(click.Group):
 @click.option("--debug", is_flag=True, help=f"Show the traceback of an internal error (as {DEBUG}=1 does).")
 @click.pass_context
 def commands(context: click.Context, debug: bool) -> None:
-    """Transformers computed without rounding: every number exact, or named with proved digits."""
+    """Transformers computed without rounding: every number is a fraction, or a formula with proved digits."""
     if debug:
         os.environ[DEBUG] = "1"
     if context.invoked_subcommand is None:

@@ -80,7 +80,7 @@ def able(can: Callable[[type[Values]], bool]) -> str:
 
 def digits_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = Whole(1, _MOST_DIGITS)
-    return click.option("--digits", type=kind, default=12, show_default=True, help="Proved digits of named numbers.")(function)
+    return click.option("--digits", type=kind, default=12, show_default=True, help="Proved digits of formulas.")(function)
 
 
 def sized_arithmetic_option(function: Callable[..., Any]) -> Callable[..., Any]:

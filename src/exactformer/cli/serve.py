@@ -51,9 +51,8 @@ def command(
     such as a GPT-2 folder, or of the built-in model stories.
     """
     try:
-        import uvicorn
-
         from exactformer.web.app import LOOPBACK, application
+        from exactformer.web.listening import server
     except ImportError:
         clone = "in a clone: pip install -e '.[web]'"
         raise click.ClickException(f"the page needs its extra: pip install 'exactformer[web]' ({clone})") from None
@@ -69,8 +68,7 @@ def command(
         if browse:
             webbrowser.open(address)
         app = application({*LOOPBACK, _shown(host), *names}, workers, seconds, memory << 20, source, token_seconds, text)
-        config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=1)
-        uvicorn.Server(config).run([listener])
+        server(app, log_level="warning").run([listener])
 
 
 def _check(source: str, text: str | None) -> None:

@@ -54,7 +54,9 @@ if TYPE_CHECKING:
 @click.option("--stable", is_flag=True, help="Subtract each row's largest score before the softmax, as a step of its own.")
 @click.option("--break", "mistakes", metavar="MISTAKE", multiple=True, help="Make a mistake on purpose and compare; repeatable.")
 @click.option("--target", metavar="NAMES", help="With --break: target tokens, to compare the gradients too.")
-@click.option("--stop-at-named", is_flag=True, help="End each position at its first named step.")
+@click.option(
+    "--stop-at-named", is_flag=True, help="End each position at its first step with a formula (a number that is not a fraction)."
+)
 @digits_option
 @sized_arithmetic_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
@@ -110,7 +112,7 @@ def command(
         shown = "\n".join(tables.step(result, name, decimals, digits) for name in steps)
     else:
         with signs_of_life(f"{len(result.steps)} steps done, writing them down"):
-            shown = _render(result, form, digits, to_terminal=output is None)
+            shown = _render(result, form, digits, to_terminal=output is None, about=worksheet.about)
     emit(shown, output)
     if kind(arithmetic).proves and not result.decided:
         for out in result.output:
@@ -130,14 +132,17 @@ def _comparison(worksheet: Any, right: Any, mistakes: tuple[str, ...], target: s
     return comparison.RENDERERS[form](right, wrong, mistakes, both, digits)
 
 
-def _render(result: Any, form: str, digits: int, to_terminal: bool) -> str:
+def _render(result: Any, form: str, digits: int, to_terminal: bool, about: str) -> str:
     if form == "text":
         from exactformer.render import text
 
         paint = text.coloured if to_terminal and colour() else text.plain
         return text.render(result, digits, paint, width(to_terminal))
+    if form == "html":
+        from exactformer.web import single_file
+
+        return single_file.render(result, digits, about)
     from importlib import import_module
 
-    module = "exactformer.web.single_file" if form == "html" else f"exactformer.render.{form}"
-    rendered: str = import_module(module).render(result, digits)
+    rendered: str = import_module(f"exactformer.render.{form}").render(result, digits)
     return rendered

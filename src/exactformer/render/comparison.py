@@ -13,7 +13,8 @@ from typing import Any
 
 from exactformer.model.breaking import MISTAKES
 from exactformer.render import json as as_json
-from exactformer.render.markdown import cell as as_code
+from exactformer.render.layout import tokens
+from exactformer.render.markdown import code as as_code
 from exactformer.render.markdown import plain as as_plain_markdown
 from exactformer.render.values import show
 from exactformer.trace import Gradient, Step, Trace
@@ -61,7 +62,7 @@ def text(right: Trace, wrong: Trace, mistakes: Sequence[str], gradients: Pair | 
 
 def markdown(right: Trace, wrong: Trace, mistakes: Sequence[str], gradients: Pair | None, digits: int = 6) -> str:
     lines = [f"# {as_plain_markdown(right.title)}: correct, and broken on purpose", ""]
-    lines += [f"Tokens `{as_code(' '.join(right.tokens))}`, arithmetic {right.arithmetic}.", ""]
+    lines += [f"Tokens {as_code(tokens(right))}, arithmetic {right.arithmetic}.", ""]
     lines += [f"- **{name}**: {as_plain_markdown(f'{what}; {effect}')}." for name, what, effect in _told(right, mistakes)]
     for side in sides(right, wrong, gradients):
         lines += ["", f"## {side.title.capitalize()}", "", "| step | |", "|---|---|"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from exactformer.render.layout import Line, Section, outcome, sections, summary, verdict, weights
+from exactformer.messages import printable
+from exactformer.render.layout import Line, Section, outcome, sections, summary, tokens, verdict, weights
 from exactformer.trace import Trace
 
 _STYLE = """
@@ -24,13 +25,13 @@ _STYLE = """
 
 def fragment(trace: Trace, digits: int = 12) -> str:
     title = f"<h1>{escape(trace.title)}</h1>" if trace.title else ""
-    tokens = escape(" ".join(trace.tokens))
+    shown = escape(tokens(trace))
     marks = (
         '<span class="recovered">1*</span> simplifies back to a fraction · <span class="named">~</span> formula, '
         "as computed (=), and its proved digits (≈)"
     )
     body = "\n".join(_section(section, trace) for section in sections(trace, digits))
-    intro = f"<p>{escape(summary(trace))}<br>tokens <code>{tokens}</code> · arithmetic {trace.arithmetic}<br>{marks}</p>"
+    intro = f"<p>{escape(summary(trace))}<br>tokens <code>{shown}</code> · arithmetic {trace.arithmetic}<br>{marks}</p>"
     given = "".join(f"<tr><td><code>{name}</code></td><td><code>{escape(text)}</code></td></tr>" for name, text in weights(trace))
     ending = f"<p><strong><code>{escape(outcome(trace))}</code></strong></p>" if trace.output else ""
     return f'<div class="exactformer"><style>{_STYLE}</style>{title}{intro}\n<table>{given}</table>{body}{ending}</div>'
@@ -41,7 +42,7 @@ def _section(section: Section, trace: Trace) -> str:
     rows = "\n".join(_row(line, given) for line in section.lines)
     output, end = section.output, ""
     if output is not None:
-        token = "no token" if output.token is None else f"token <code>{escape(output.token)}</code>"
+        token = "no token" if output.token is None else f"token <code>{escape(printable(output.token))}</code>"
         end = f"<p><strong>{token}</strong> · {escape(verdict(output, trace.arithmetic))}</p>"
     head = "<tr><th>step</th><th>formula</th><th>value</th></tr>"
     return f"<h2>position {section.position} · <code>{escape(section.token)}</code></h2>\n<table>{head}\n{rows}</table>{end}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from exactformer.render.layout import Line, Section, outcome, sections, summary, verdict, weights
+from exactformer.messages import printable
+from exactformer.render.layout import Line, Section, outcome, sections, summary, tokens, verdict, weights
 from exactformer.render.values import Shown
 from exactformer.trace import Trace
 
@@ -24,9 +25,9 @@ PREAMBLE = r"""\documentclass[a4paper,10pt]{article}
 def render(trace: Trace, digits: int = 12) -> str:
     title = escape(trace.title or "A forward pass")
     lines = [PREAMBLE + rf"\section*{{{title}}}", escape(summary(trace)), ""]
-    tokens = escape(" ".join(trace.tokens))
+    shown = escape(tokens(trace))
     lines += [
-        rf"Tokens \texttt{{{tokens}}}, arithmetic {trace.arithmetic}. A star marks what simplifies back to a fraction.",
+        rf"Tokens \texttt{{{shown}}}, arithmetic {trace.arithmetic}. A star marks what simplifies back to a fraction.",
         "",
     ]
     rows = [rf"\texttt{{\small {escape(name)}}} & $\scriptstyle {values}$ \\" for name, values in weights(trace)]
@@ -57,7 +58,7 @@ def _section(section: Section, trace: Trace) -> list[str]:
     output = section.output
     if output is None:
         return [*lines, ""]
-    token = r"no token" if output.token is None else rf"token \texttt{{{escape(output.token)}}}"
+    token = r"no token" if output.token is None else rf"token \texttt{{{escape(printable(output.token))}}}"
     return [*lines, rf"\textbf{{{token[0].upper() + token[1:]}}}: {escape(verdict(output, trace.arithmetic))}.", ""]
 
 

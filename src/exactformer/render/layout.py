@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from exactformer.messages import printable
 from exactformer.model.axes import NOTHING, POSITION, TOKEN
 from exactformer.numbers import Exact, exact
 from exactformer.render.values import Shown, largest, show
@@ -88,12 +89,17 @@ class Section:
 def sections(trace: Trace, digits: int = 12) -> Iterator[Section]:
     for position, token in enumerate(trace.tokens):
         lines = [line for step in trace.shown(position) if step.op != "argmax" for line in _lines(step, position, trace, digits)]
-        yield Section(position, token, tuple(lines), trace.output[position] if trace.output else None)
+        yield Section(position, printable(token), tuple(lines), trace.output[position] if trace.output else None)
+
+
+def tokens(trace: Trace) -> str:
+    """The input in a line; what cannot be seen, or turns the line round, is an escape."""
+    return " ".join(map(printable, trace.tokens))
 
 
 def _lines(step: Step, position: int, trace: Trace, digits: int) -> Iterator[Line]:
     rows = step.at(position)
-    columns = trace.model.config.vocabulary if step.axes[-1] is TOKEN else ()
+    columns = tuple(map(printable, trace.model.config.vocabulary)) if step.axes[-1] is TOKEN else ()
     for head, row in enumerate(rows):
         which = head if len(rows) > 1 else None
         if len(row) > _WIDEST:
@@ -154,7 +160,8 @@ def _nested(values: Any) -> str:
 
 def outcome(trace: Trace) -> str:
     """The whole pass in one line: a b → a a."""
-    return f"{' '.join(trace.tokens)}  →  {' '.join(out.token if out.token is not None else '·' for out in trace.output)}"
+    said = " ".join(printable(out.token) if out.token is not None else "·" for out in trace.output)
+    return f"{tokens(trace)}  →  {said}"
 
 
 _KINDS = {"layer": "", "rms": " (RMS)"}
@@ -188,13 +195,13 @@ def verdict(output: Output, arithmetic: str) -> str:
         return output.why
     how = "proved" if output.proved else f"in {arithmetic}, not proved"
     if output.ties:
-        others = ", ".join(output.ties)
+        others = ", ".join(map(printable, output.ties))
         return f"tied with {others}; the lowest index wins ({how})"
     if output.runner_up is None:
         return "the only token"
     margin = show(output.margin)
     amount = f"{margin.text} ≈ {margin.digits}" if margin.digits and not margin.too_long else margin.text
-    return f"ahead of {output.runner_up} by {amount} ({how})"
+    return f"ahead of {printable(output.runner_up)} by {amount} ({how})"
 
 
 def count(n: int, noun: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from textwrap import wrap
 
-from exactformer.render.layout import Line, Section, outcome, sections, summary, tokenization, verdict, weights
+from exactformer.messages import printable
+from exactformer.render.layout import Line, Section, outcome, sections, summary, tokenization, tokens, verdict, weights
 from exactformer.trace import Trace
 
 Paint = Callable[[str, str], str]  # text and status in, text out
@@ -28,9 +29,9 @@ def coloured(text: str, status: str) -> str:
 
 
 def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 120) -> str:
-    lines = [paint(trace.title, "strong")] if trace.title else []
+    lines = [paint(printable(trace.title), "strong")] if trace.title else []
     lines += wrap(summary(trace), width, subsequent_indent="  ")
-    lines += [f"tokens {' '.join(trace.tokens)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"]
+    lines += [f"tokens {tokens(trace)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"]
     if trace.exact:
         lines += ["", *("  ".join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in row) for row in _LEGEND)]
     lines += tokenization(trace)
@@ -58,11 +59,12 @@ def _section(section: Section, trace: Trace, paint: Paint, width: int) -> list[s
 def _ending(section: Section, trace: Trace, paint: Paint) -> list[str]:
     stopped, output = trace.stopped[section.position], section.output
     if stopped:
-        return [f"  {'stop':<{_LABEL}} stops at {stopped}, its first named step"]
+        return [f"  {'stop':<{_LABEL}} stops at {stopped}, the first step with a formula"]
     if output is None:
         return []
     formula = paint("argmax(logits)", "dim") + " " * (_FORMULA - len("argmax(logits)"))
-    return [f"  {'token':<{_LABEL}} {formula}   {paint(output.token or 'none', 'strong')}   {verdict(output, trace.arithmetic)}"]
+    token = paint(printable(output.token or "none"), "strong")
+    return [f"  {'token':<{_LABEL}} {formula}   {token}   {verdict(output, trace.arithmetic)}"]
 
 
 def _line(line: Line, paint: Paint, width: int) -> list[str]:
@@ -95,4 +97,5 @@ def broken_row(line: Line, mark: str, texts: list[str], width: int, paint: Paint
 
 
 def _few(vocabulary: tuple[str, ...]) -> str:
-    return " ".join(vocabulary) if len(vocabulary) <= 16 else " ".join(vocabulary[:16]) + f" … {len(vocabulary):,}"
+    first = " ".join(map(printable, vocabulary[:16]))
+    return first if len(vocabulary) <= 16 else f"{first} … {len(vocabulary):,}"

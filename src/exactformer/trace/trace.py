@@ -152,7 +152,7 @@ def _first_named(steps: list[Step], position: int) -> str | None:
 
 def _output(position: int, choice: Choice, vocabulary: tuple[str, ...], stopped: str | None) -> Output:
     if stopped is not None:
-        return Output(position, None, False, why=f"stops at {stopped}, its first named step")
+        return Output(position, None, False, why=f"stops at {stopped}, the first step with a formula")
     if choice.index is None:
         return Output(position, None, choice.proved, why=choice.why)
     return Output(

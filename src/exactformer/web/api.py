@@ -107,7 +107,8 @@ OPERATIONS = (
     ),
     Operation(
         "export", "A pass as a file: its name, its type and its text.",
-        {"source": SOURCE, "form": {"type": "string", "enum": _FORMS}}, ("source", "form"),
+        {"source": SOURCE, "form": {"type": "string", "enum": _FORMS}, "at": {"type": "string", "maxLength": 2000}},
+        ("source", "form"),
     ),
     Operation(
         "certify", "One of the next tokens (`number` of `tokens`) of the model that the server was started with, proved: "

@@ -34,8 +34,8 @@ _BLOCK = (16, 32)  # rows and columns that are fetched at once (book.js)
 _SHOWN = 48  # columns that a table shows at once (table.js)
 
 
-def render(trace: Trace, digits: int = 12) -> str:
-    """The whole page for one pass.
+def render(trace: Trace, digits: int = 12, about: str = "", at: str = "") -> str:
+    """The whole page for one pass: with what its worksheet says of it, and open where the address `at` says.
 
     >>> from exactformer import load
     >>> text = render(load("capstone").trace())
@@ -61,20 +61,20 @@ def render(trace: Trace, digits: int = 12) -> str:
 <header class="top"><span class="brand">exactformer</span></header>
 <main id="main" tabindex="-1"><noscript><p>{title}: this page needs scripts, which it carries in itself.</p></noscript></main>
 <p id="live" class="visually-hidden" role="status" aria-live="polite"></p>
-<script type="application/json" id="held">{_embedded(held(trace, digits))}</script>
+<script type="application/json" id="held">{_embedded(held(trace, digits, about) | {"at": at})}</script>
 <script type="module">{script}</script>
 </body>
 </html>
 """
 
 
-def held(trace: Trace, digits: int) -> dict[str, Any]:
+def held(trace: Trace, digits: int, about: str = "") -> dict[str, Any]:
     """What the file holds: the pass with its numbers, and its named numbers opened."""
     steps = [*trace.steps, *trace.weights]
     values = {step.name: document.values(step, digits) for step in steps if step.values.size <= _MOST_VALUES}
     numbers, opened = _opened([step for step in trace.steps if step.name in values], digits)
     blocks, words = _blocks(trace, [step for step in steps if step.name not in values])
-    outline = document.outline(trace) | {"values": values}
+    outline = document.outline(trace) | {"values": values, "about": about}
     return {"pass": outline, "numbers": numbers, "opened": opened, "blocks": blocks, "words": words}
 
 

@@ -25,7 +25,7 @@ from exactformer.render import theorems
 from exactformer.render.comparison import sides
 from exactformer.render.exercises import judgement_data
 from exactformer.trace import Trace
-from exactformer.web import document
+from exactformer.web import document, single_file
 from exactformer.web.distributions import distribution as distributed
 from exactformer.web.distributions import strategy_of
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
@@ -199,15 +199,17 @@ def theorem(source: Source, length: int) -> dict[str, Any]:
     return theorems.document(report) | {"text": theorems.text(report)}
 
 
-def exported(source: Source, form: str) -> dict[str, Any]:
-    """A file: its name, its type and its text."""
+def exported(source: Source, form: str, at: str = "") -> dict[str, Any]:
+    """A file: its name, its type and its text; a page opens at the step that the address `at` names."""
     worksheet = worksheet_of(source)
     if form == "worksheet":
         text = written(worksheet, _unchanged(source))
     else:
         trace: Trace = trace_of(source)
-        module = "exactformer.web.single_file" if form == "html" else f"exactformer.render.{form}"
-        text = import_module(module).render(trace, document.DIGITS)
+        if form == "html":
+            text = single_file.render(trace, document.DIGITS, worksheet.about, at)
+        else:
+            text = import_module(f"exactformer.render.{form}").render(trace, document.DIGITS)
     name = (source.example or source.name.rpartition(".")[0] or "pass").replace("/", "-")
     return {"name": f"{name}.{_ENDINGS.get(form, form)}", "type": _TYPES.get(form, "text/plain"), "text": text}
 

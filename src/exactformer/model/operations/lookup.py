@@ -26,7 +26,7 @@ def _scattered(tape: Tape, step: Step, gradient: Any, rows: list[int]) -> Iterat
 
 class _Lookup(Operation):
     name, title, formula = "lookup", "look up each token's vector", Written("{1}[{0}]", "{1}[{0}]")
-    letters, entry, equation = ("ij", "i", "tj"), "{1}", True
+    letters, entry = ("ij", "i", "tj"), "{1}"
 
     def apply(self, ops: Values, ids: list[int], table: Any) -> Any:
         return ops.embed(table, ids)
@@ -42,7 +42,7 @@ class Table(Operation):
     positions: range
     name, title = "table", "look up the position"
     formula = Written("{0}[position]", r"{0}[\text{{position}}]")
-    letters, entry, equation = ("ij", "ij"), "{0}", True
+    letters, entry = ("ij", "ij"), "{0}"
 
     def apply(self, ops: Values, table: Any) -> Any:
         return ops.embed(table, list(self.positions))

@@ -4,10 +4,11 @@ import { svg } from "./dom.js";
 import { changed, done } from "./flow.js";
 import { nearly } from "./values.js";
 
-const LABEL = 108,
+const LABEL = 100,
   ROW = 40,
   TOP = 46,
   HALF = 11;
+const LETTER = 9.1; // pixels of a letter of a token
 const MOST = 8; // columns that are drawn at once
 
 /** `to({ stage, position })` is the address of a stage at a position. */
@@ -15,8 +16,8 @@ export function diagram(book, found, { lit, position, backward, to }) {
   const [first, last] = shownPositions(book.tokens.length, position);
   const columns = book.tokens.slice(first, last);
   const rows = collapsed(found, lit);
-  const COLUMN = columns.length > 4 ? 46 : 60;
-  const NODE = [COLUMN - 16, 2 * HALF];
+  const COLUMN = columns.length > 6 ? 36 : columns.length > 4 ? 46 : 60;
+  const NODE = [COLUMN - (COLUMN < 40 ? 10 : 16), 2 * HALF];
   const x = (n) => LABEL + COLUMN * (n - first) + COLUMN / 2;
   const y = (n) => TOP + ROW * n + ROW / 2;
   const width = LABEL + COLUMN * columns.length + 16;
@@ -54,7 +55,7 @@ export function diagram(book, found, { lit, position, backward, to }) {
   rows.forEach((row, n) =>
     root.append(drawnRow(book, row, n, row.stages.includes(lit), { first, last, x, y, to, NODE, before: rows[n - 1] })),
   );
-  for (let p = first; p < last; p++) root.append(ends(book, p, x(p), height));
+  for (let p = first; p < last; p++) root.append(ends(book, p, x(p), height, Math.floor((COLUMN - 5) / LETTER)));
   if (first > 0 || last < book.tokens.length) {
     root.append(svg("text", { class: "more", x: 12, y: height - 14 }, `${first}–${last - 1} of ${book.tokens.length}`));
   }
@@ -157,7 +158,7 @@ function drawnRow(book, row, n, isLit, { first, last, x, y, to, NODE, before }) 
         svg(
           "text",
           { class: `mark ${kind}`, x: x(p), y: y(n) + 5 },
-          { named: "~", recovered: "*", undefined: "⊘" }[kind] ?? "",
+          { named: "~", recovered: "*", ball: "±", float: "≈", undefined: "⊘" }[kind] ?? "",
         ),
         changed(book, result, p) ? svg("text", { class: "delta", x: x(p) - NODE[0] / 2 - 1, y: y(n) - 5 }, "△") : null,
       ),
@@ -166,20 +167,21 @@ function drawnRow(book, row, n, isLit, { first, last, x, y, to, NODE, before }) 
   return group;
 }
 
-function ends(book, position, x, height) {
+function ends(book, position, x, height, letters) {
   const output = book.output[position];
   const below = output ? (output.token ?? "·") : "";
   return svg(
     "g",
     { class: "ends" },
-    svg("text", { class: "token", x, y: 26 }, clipped(book.tokens[position])),
-    svg("text", { class: "token out", x, y: height - 14 }, clipped(below)),
+    svg("text", { class: "token", x, y: 26 }, clipped(book.tokens[position], letters)),
+    svg("text", { class: "token out", x, y: height - 14 }, clipped(below, letters)),
   );
 }
 
-function clipped(text) {
+/** A token in so many letters: what does not fit would run into the one beside it. */
+function clipped(text, most) {
   const letters = [...text];
-  return letters.length > 6 ? `${letters.slice(0, 5).join("")}…` : text;
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 }
 
 const COPIED = [

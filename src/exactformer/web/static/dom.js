@@ -23,8 +23,14 @@ function filled(element, attributes, children) {
     else if (name === "value") element.value = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  const there = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+  element.append(...there.map((child) => (typeof child === "string" ? seen(child) : child)));
   return element;
+}
+
+/** Characters that would turn the text around them round are escapes: a token may not rearrange the page. */
+function seen(text) {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16)}`);
 }
 
 export function button(label, onclick, attributes = {}) {

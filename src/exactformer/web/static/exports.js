@@ -2,6 +2,7 @@
 
 import { button, h, save } from "./dom.js";
 import { diagramText } from "./diagram.js";
+import { address, go, read } from "./route.js";
 
 const FORMS = [
   ["json", "JSON"],
@@ -12,12 +13,12 @@ const FORMS = [
 ];
 
 /** A pass as a file of some form. */
-export async function downloaded(book, form) {
-  const { name, type, text } = await book.store.ask("export", { source: book.source, form }, "export");
+export async function downloaded(book, form, at = "") {
+  const { name, type, text } = await book.store.ask("export", { source: book.source, form, at }, "export");
   save(name, type, text);
 }
 
-export function exportMenu(book, tell) {
+export function exportMenu(book, route, tell) {
   const menu = h("details", { class: "menu" }, h("summary", {}, "Export"));
   const done = (work) => async () => {
     menu.open = false;
@@ -27,7 +28,11 @@ export function exportMenu(book, tell) {
       tell(error.message);
     }
   };
-  const download = (form) => done(() => downloaded(book, form));
+  const here = () => {
+    const { step, position, head, number } = read();
+    return address({ source: "", step, position, head, number });
+  };
+  const download = (form) => done(() => downloaded(book, form, form === "html" ? here() : ""));
   const picture = done(() => save("pipeline.svg", "image/svg+xml", diagramText(document.querySelector("svg.diagram"))));
   menu.append(
     h(
@@ -36,7 +41,11 @@ export function exportMenu(book, tell) {
       book.store.live ? FORMS.map(([form, label]) => button(label, download(form))) : null,
       button("Diagram (SVG)", picture),
       button(
-        "Print",
+        "Handout of the whole pass",
+        done(() => go({ source: route.source, edit: route.edit, break: route.break, arithmetic: route.arithmetic, view: "handout" })),
+      ),
+      button(
+        "Print this step",
         done(() => print()),
       ),
     ),

@@ -138,7 +138,7 @@ function dropArea(trouble) {
   const take = async (given) => {
     if (!given) return;
     try {
-      go({ source: keep(given.name, await given.text()) });
+      go({ source: await keep(given.name, await given.text()) });
     } catch (error) {
       trouble.replaceChildren(problem(error.message));
     }

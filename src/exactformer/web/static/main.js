@@ -13,12 +13,17 @@ const store = openStore();
 const pass = new Pass(store);
 const certified = new Certified(store);
 const walked = new ModelWalk(store);
-const PAGES = { "": "home", check: "check", certified: "certified" };
+const PAGES = new Map([
+  ["", "home"],
+  ["check", "check"],
+  ["certified", "certified"],
+]);
 let shown = null;
+if (!store.live && !location.hash && store.held.at) history.replaceState(null, "", store.held.at); // where it was written
 
 async function show() {
   const route = read();
-  const named = (store.live && PAGES[route.source]) || "pass";
+  const named = (store.live && PAGES.get(route.source)) || "pass";
   const page = named === "certified" && route.view === "walk" ? "walk" : named;
   mark(route.source);
   if (page !== "certified") certified.stop();
@@ -26,7 +31,7 @@ async function show() {
     place(pass.element, page);
     await pass.show(route);
   } else {
-    pass.walk?.stop();
+    pass.left();
     if (page !== "walk") walked.walk?.stop();
     try {
       if (page === "walk") {
@@ -71,9 +76,12 @@ addEventListener("hashchange", show);
 addEventListener("popstate", show);
 addEventListener("address", show);
 addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, select, textarea, summary, [contenteditable]")) return;
-  ({ pass, walk: walked })[shown]?.walk?.pressed(event);
+  const walking = { pass, walk: walked }[shown];
+  if (event.defaultPrevented || event.altKey || !walking) return;
+  if (event.target.closest("input:not([type=range]), select, textarea, [contenteditable]")) return;
+  if (event.ctrlKey || event.metaKey) {
+    if (shown === "pass" && event.key.toLowerCase() === "z" && !event.shiftKey && pass.undo()) event.preventDefault();
+  } else if (!event.target.closest("input, summary")) walking.walk?.pressed(event);
 });
 show();
 if (store.live) offer();

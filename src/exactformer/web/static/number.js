@@ -3,6 +3,7 @@
 import { answerBox, blank } from "./answer.js";
 import { button, h, problem, scrolling } from "./dom.js";
 import { short } from "./book.js";
+import { copiedNumber, copyMenu } from "./copy.js";
 import { feeds, origins } from "./links.js";
 import { math } from "./math.js";
 import { spelled } from "./spell.js";
@@ -32,6 +33,7 @@ export async function numberPanel(book, { name, index }, options) {
       "div",
       { class: "bar" },
       options.back ? button("← back", options.back, { class: "quiet" }) : h("span", { class: "eyebrow" }, "selected number"),
+      copyMenu("the number as", (form) => copiedNumber(name, index, found, form)),
       button("✕", options.close, { class: "quiet", "aria-label": "Close the number" }),
     ),
     heading,

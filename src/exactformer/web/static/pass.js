@@ -1,12 +1,13 @@
 // A pass: its title, what may be changed, and the views of it. It is computed anew only when what it is computed from changes.
 
-import { button, h, problem } from "./dom.js";
+import { announce, button, h, problem } from "./dom.js";
 import { Book } from "./book.js";
 import { breaking } from "./breaking.js";
 import { changeBox } from "./change.js";
 import { downloaded, exportMenu } from "./exports.js";
 import { math } from "./math.js";
-import { kept, remember } from "./recent.js";
+import { handout } from "./handout.js";
+import { kept, remember, unpack } from "./recent.js";
 import { address, go, readNumber } from "./route.js";
 import { circuits, theorem } from "./theory.js";
 import { Walk } from "./walk.js";
@@ -15,6 +16,7 @@ export class Pass {
   constructor(store) {
     this.store = store;
     this.books = new Map();
+    this.places = {}; // where each view was left
     this.element = h("main", { class: "pass", id: "main", tabindex: -1 });
   }
 
@@ -45,8 +47,11 @@ export class Pass {
   /** Draw what the address says. */
   async show(route) {
     this.route = route;
+    this.places[route.view] = route;
+    document.documentElement.classList.toggle("presenting", Boolean(route.present && ["", "backward"].includes(route.view)));
     let source;
     try {
+      if (this.store.live) await unpack(route.source);
       source = this.store.live ? this.sourceOf(route) : {};
       await this.drawn(route, source);
     } catch (error) {
@@ -110,6 +115,8 @@ export class Pass {
         return circuits(book);
       case "theorem":
         return theorem(book);
+      case "handout":
+        return handout(book, route);
       case "backward": {
         book.source = this.sourceOf(route);
         book.withGradient(await this.store.ask("gradient", { source: book.source }, "gradient"));
@@ -131,10 +138,11 @@ export class Pass {
       changeBox(book, {
         edits: route.edit,
         change: (line) => this.change(line),
-        undo: () => go({ ...this.route, edit: this.route.edit.slice(0, -1) }),
+        undo: () => this.undo(),
         reset: () => go({ ...this.route, edit: [] }),
         download: () => downloaded(book, "worksheet").catch((error) => this.tell(error.message)),
       });
+    const made = live && route.edit.length ? this.made(route) : null;
     return h(
       "header",
       { class: "pass-head" },
@@ -154,12 +162,47 @@ export class Pass {
         { class: "tools" },
         this.tabs(book, route),
         live ? this.arithmetic(route) : null,
-        exportMenu(book, (line) => this.tell(line)),
-        change ? this.changer(change, route) : null,
+        exportMenu(book, this.route, (line) => this.tell(line)),
+        this.walk ? button("Present", () => this.present(), { class: "present", title: "One step a screen, in large letters: the arrow keys walk, Escape ends it" }) : null,
+        change ? this.changer(change, made, route) : null,
       ),
       route.break.length && route.view !== "break" ? this.broken(route) : null,
+      made,
       change || null,
     );
+  }
+
+  /** What was changed last, and how to take it back, while the fields are hidden. */
+  made(route) {
+    return h(
+      "p",
+      { class: "made", role: "status" },
+      `${route.edit.length === 1 ? "Changed" : `${route.edit.length} changes, the last`}: `,
+      h("code", {}, route.edit.at(-1)),
+      " ",
+      button("Undo", () => this.undo(), { title: "Undo (Ctrl+Z)" }),
+    );
+  }
+
+  /** Take the last change back; was there one? */
+  undo() {
+    const { edit } = this.route;
+    if (!edit.length || !this.store.live) return false;
+    announce(`Undone: ${edit.at(-1)}`);
+    go({ ...this.route, edit: edit.slice(0, -1) });
+    return true;
+  }
+
+  /** One step a screen, in large letters. */
+  present() {
+    document.documentElement.requestFullscreen?.().catch(() => {});
+    go({ ...this.route, present: "1", number: undefined });
+  }
+
+  /** Another page is shown. */
+  left() {
+    this.walk?.stop();
+    document.documentElement.classList.remove("presenting");
   }
 
   /** A pass that was broken on purpose says so. */
@@ -175,14 +218,18 @@ export class Pass {
   }
 
   /** The button that shows and hides what may be changed. */
-  changer(change, route) {
+  changer(change, made, route) {
     this.changing ??= route.edit.length > 0;
-    change.hidden = !this.changing;
+    const draw = () => {
+      change.hidden = !this.changing;
+      if (made) made.hidden = this.changing;
+    };
+    draw();
     return button(
       "Change it",
       (event) => {
         this.changing = !this.changing;
-        change.hidden = !this.changing;
+        draw();
         event.target.setAttribute("aria-expanded", String(this.changing));
       },
       { "aria-expanded": String(this.changing), class: "drops" },
@@ -207,9 +254,17 @@ export class Pass {
       "nav",
       { class: "tabs", "aria-label": "Views" },
       views.map(([view, label]) =>
-        h("a", { href: address({ ...kept, view }), "aria-current": route.view === view ? "page" : undefined }, label),
+        h("a", { href: address({ ...kept, ...this.place(book, view, route), view }), "aria-current": route.view === view ? "page" : undefined }, label),
       ),
     );
+  }
+
+  /** Where a view of this pass was left: its step, its position and its head, where it has them still. */
+  place(book, view, route) {
+    const { source, step, position, head, target } = this.places[view] ?? {};
+    if (source !== route.source) return {};
+    const gone = view === "" ? !book.forward.some(({ name }) => name === step) : view !== "backward";
+    return gone ? {} : { step, position, head, target };
   }
 
   arithmetic(route) {

@@ -5,12 +5,21 @@ const LISTS = ["edit", "break"];
 /** { page, source, view, step, number, position, head, edit: [], break: [], … } */
 export function read() {
   const [path, query] = location.hash.slice(1).split("?");
-  const [source, view] = path.split("/").map(decodeURIComponent);
+  const [source, view] = path.split("/").map(decoded);
   const given = new URLSearchParams(query ?? "");
   const route = { source: source ?? "", view: view ?? "" };
   for (const name of new Set(given.keys())) if (!LISTS.includes(name)) route[name] = given.get(name);
   for (const name of LISTS) route[name] = given.getAll(name);
   return route;
+}
+
+/** What is not an encoded text stands for itself: then there is nothing of that name, and the page says so. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export function address({ source, view, ...rest }) {
@@ -36,6 +45,11 @@ export function go(route, replace = false) {
 export function readNumber(text) {
   const match = /^([\w.]+)\[([\d,]*)\]$/.exec(text ?? "");
   return match ? { name: match[1], index: match[2].split(",").map(Number) } : null;
+}
+
+/** A count from 0 up to below a limit; null where a text is none. */
+export function readCount(text, limit) {
+  return /^\d{1,9}$/.test(text ?? "") && Number(text) < limit ? Number(text) : null;
 }
 
 export function writeNumber(number) {

@@ -9,7 +9,7 @@ export function spelled(book, step, index, parts, result) {
   const text = step.op === "gradient" ? gradient(book, parts) : step.entry ? filled(book, step, index, values) : null;
   if (text === null) return null;
   const known = result.status === "undefined" || result.status === "token" ? null : plain(result);
-  const near = [result, ...values.flat()].some((value) => value.text?.startsWith("≈"));
+  const near = [result, ...values.flat()].some(({ status, text }) => status === "float" || status === "ball" || text?.startsWith("≈"));
   return { ...text, result: known, relation: near ? "≈" : "=" };
 }
 
@@ -41,7 +41,7 @@ const BRACES = {
 /** The template of an operation, such as `{0*} · {factor*}`, with numbers put in; a note may follow it after a bar. */
 function filled(book, step, index, values) {
   const at = { book, index };
-  if (step.entry.includes("@") && !visible(values[0][index.at(-1)])) return { text: "0", note: "what is masked has no weight" };
+  if (step.entry.includes("@") && !visible(values[0][index.at(-1)])) return { text: "0", note: "what the mask hides has no weight" };
   const notes = [];
   const place = (_, inside) => {
     if (inside === "0·1") return put(BRACES["·"](values));

@@ -2,6 +2,7 @@
 
 import { button, h, scrolling } from "./dom.js";
 import { short } from "./book.js";
+import { copied, copyMenu } from "./copy.js";
 import { distributionBox } from "./distribution.js";
 import { origins, within } from "./links.js";
 import { math } from "./math.js";
@@ -9,7 +10,7 @@ import { Pictured, formChoice, shownAs } from "./pictured.js";
 import { Matrix } from "./table.js";
 import { differ } from "./values.js";
 
-const MOST_REMARKS = 8;
+const FIRST_REMARKS = 2;
 
 /** options: { head, position, as, open(number), pick({ head }), base } */
 export class StepView {
@@ -18,7 +19,7 @@ export class StepView {
     const reads = step.reads.filter((name) => book.has(name));
     this.as = shownAs(book, step, options.as);
     this.chooses = book.store.live && ["logits", "probs"].includes(step.name);
-    const parts = reads.flatMap((name, n) => [n ? sign(step, n) : null, this.matrix(book.step(name), "reads")]);
+    const parts = reads.flatMap((name, n) => [n ? sign(step, n) : null, this.matrix(book.step(name), "reads", step.reads.indexOf(name))]);
     const result = this.matrix(step, "writes");
     this.matrices = [...parts.filter((part) => part?.step), result];
     const elements = parts.filter(Boolean).map((part) => part.element ?? part);
@@ -32,6 +33,7 @@ export class StepView {
         h("h2", { id: "step-title" }, sentence(step)),
         scrolling(h("div", { class: "formula" }, math(`${short(step.name)} = ${step.formula}`)), "Formula of the step"),
       ),
+      remarks(step, options),
       h(
         "div",
         { class: "choices" },
@@ -46,17 +48,18 @@ export class StepView {
         "div",
         { class: "equation" },
         result.element,
-        elements.length ? h("span", { class: "sign", "aria-hidden": "true" }, relation(step)) : null,
+        elements.length ? h("span", { class: "sign", "aria-hidden": "true" }, relation(book, step)) : null,
         elements,
       ),
       this.chooses ? this.choosing(options.position) : null,
-      remarks(step, options.position),
       ending(book, step),
     );
   }
 
-  matrix(step, role) {
+  /** The `n`th thing that the step reads, or what it computes. */
+  matrix(step, role, n = null) {
     const { book, options } = this;
+    const drawn = n === null ? {} : reading(book, this.step, n);
     const head = Math.min(options.head, step.shape.length === 3 ? step.shape[0] - 1 : 0);
     const Shown = this.as === "picture" && shownAs(book, step, "picture") === "picture" ? Pictured : Matrix;
     return new Shown(book, step, {
@@ -65,10 +68,12 @@ export class StepView {
       row: options.position,
       label: `${step.name}, ${role === "writes" ? "computed in this step" : "read in this step"}`,
       heat: step.heat && step.shape.at(-1) > 1,
+      ...drawn,
       caption: [
-        h("span", { class: "caption-name" }, short(step.name)),
+        h("span", { class: "caption-name" }, short(step.name), drawn.transposed ? "ᵀ" : ""),
         " ",
-        h("span", { class: "caption-role" }, role === "writes" ? "computed now" : step.op === "weight" ? "weight" : "read"),
+        h("span", { class: "caption-role" }, drawn.told ?? (role === "writes" ? "computed now" : step.op === "weight" ? "weight" : "read")),
+        role === "writes" ? copyMenu(`${short(step.name)} as`, (form) => copied(book, this.step, head, form)) : null,
       ],
       open: (index) => options.open({ name: step.name, index }),
       changed:
@@ -100,13 +105,34 @@ export class StepView {
         selected: number?.name === name ? number.index : null,
         lit: slices.length ? (index) => within(slices, name, index) : null,
       });
+      const place = number?.name === name ? number.index : slices.find((slice) => slice.name === name)?.index;
+      if (place) matrix.reveal(place);
     }
+  }
+
+  /** The number that is open, where it can be seen. */
+  seek() {
+    this.element.querySelector("td.open")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 }
 
 /** A formula of sums and products is spelt out by its matrices; of others, they are what it is made from. */
-function relation(step) {
-  return step.equation ? "=" : "←";
+function relation(book, step) {
+  if (!step.equation) return "←";
+  return step.op === "merge" && book.step(step.reads[0]).shape[0] > 1 ? "= sum over heads of" : "=";
+}
+
+/** How a thing that is read stands in the equation: transposed, as a table of rows to pick from, added to every row. */
+function reading(book, step, n) {
+  const [, out, at] = step.links[n] ?? [];
+  const told = (text) => ({ told: `${book.step(step.reads[n]).op === "weight" ? "weight" : "read"}, ${text}` });
+  if (step.equation && step.sign === "·") {
+    if (n === 1 && at?.at(-1) !== out.at(-1) && at?.at(-2) === out.at(-1)) return { transposed: true, ...told("transposed") };
+    if (n === 2) return told("added to every row");
+  }
+  if (step.op === "lookup") return { picked: book.ids, ...told("one row for each token") };
+  if (step.op === "table") return { picked: book.ids.map((_, position) => position), ...told("one row for each position") };
+  return {};
 }
 
 function sign(step, n) {
@@ -116,8 +142,7 @@ function sign(step, n) {
 
 function where(step) {
   const parts = step.name.replace(/^grad\./, "").split(".");
-  const gradient = step.name.startsWith("grad.") ? "gradient of " : "";
-  return parts[0] === "blocks" ? `${gradient}block ${parts[1]} · ${step.name}` : `${gradient}${step.name}`;
+  return parts[0] === "blocks" ? `block ${parts[1]} · ${step.name}` : step.name;
 }
 
 function sentence(step) {
@@ -139,13 +164,18 @@ function heads(step, reads, { head, pick }) {
   );
 }
 
-function remarks(step, position) {
-  const chosen = step.remarks.filter(([at]) => position === null || at === position);
+/** What is to be said of the step, above its numbers: of the head that is shown, and of the position that is chosen. */
+function remarks(step, { position, head }) {
+  const ofHead = (text) => Number(/^head (\d+) of /.exec(text)?.[1] ?? head) === head;
+  const chosen = step.remarks.filter(([at, text]) => (position === null || at === position) && ofHead(text));
   if (!chosen.length) return null;
+  const list = (some) => h("ul", {}, some.map(([, text]) => h("li", {}, text)));
+  const rest = chosen.slice(FIRST_REMARKS);
   return h(
-    "ul",
+    "div",
     { class: "remarks" },
-    chosen.slice(0, MOST_REMARKS).map(([, text]) => h("li", {}, text)),
+    list(chosen.slice(0, FIRST_REMARKS)),
+    rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), list(rest)) : null,
   );
 }
 

@@ -8,14 +8,21 @@ const JUMPS = 8; // rows whose largest entries can be jumped to
 const SPARE = 8; // rows drawn above and below what is seen, and at a time
 const STAYING = 128; // rows of a table that stay once they are drawn: what is there already scrolls most smoothly
 const PAUSE = 150; // milliseconds before the next rows of such a table are drawn ahead
+const COMPACT = 5; // columns beyond which a table has smaller letters
+const NARROW = 8; // columns beyond which a table shows but few digits of each number
+const SMALLEST = 0.72; // to which letters shrink, so that a table fits
+const FADE = 48; // pixels at the right that fade where a table goes on
 const HEIGHT = 37; // pixels of a row and the gap below it, where rows are drawn as needed
 
-/** options: { head, caption, note, role, heat, open(index), lit(index), changed(index), selected } */
+/** options: { head, caption, role, heat, transposed, picked: [row of each position], open(index), lit(index), changed(index), selected } */
 export class Matrix {
   constructor(book, step, options) {
     Object.assign(this, { book, step, options });
     const shape = step.shape.length === 1 ? [1, step.shape[0]] : step.shape.slice(-2);
-    [this.rows, this.columns] = shape;
+    [this.rows, this.columns] = options.transposed ? shape.reverse() : shape;
+    const last = step.shape.length - 1;
+    [this.down, this.across] = options.transposed ? [last, last - 1] : [last - 1, last]; // axes of the step
+    this.narrow = this.columns > NARROW && this.columns <= DRAWN;
     this.winners = this.columns > DRAWN ? book.winners(step) : [];
     this.left = this.leftOf(this.winners[options.row ?? this.rows - 1] ?? 0);
     this.windowed = this.rows > DRAWN;
@@ -25,10 +32,10 @@ export class Matrix {
     this.table = h(
       "table",
       {
-        class: `matrix ${options.role}${options.heat ? " heat" : ""}${this.columns > 3 ? " dense" : ""}`,
+        class: `matrix ${options.role}${options.heat ? " heat" : ""}${this.columns > 3 ? " dense" : ""}${this.columns > COMPACT ? " compact" : ""}${this.narrow ? " narrow" : ""}`,
         "aria-rowcount": this.windowed ? this.rows + 1 : undefined,
       },
-      h("caption", {}, options.caption),
+      h("caption", {}, h("div", {}, options.caption)),
       this.head,
       this.body,
     );
@@ -41,11 +48,27 @@ export class Matrix {
     this.focus = [0, this.left];
     this.lines = new Map();
     this.draw(true);
+    if (this.columns > COMPACT && !this.windowed) this.fitted();
+  }
+
+  /** A table that is but a little too wide for its place gets smaller letters, now and whenever the place changes. */
+  fitted() {
+    let width = 0;
+    const fit = () => {
+      const room = this.element.parentElement?.clientWidth;
+      if (!room || room === width || matchMedia("(max-width: 760px)").matches) return;
+      width = room;
+      this.table.style.setProperty("--shrink", 1);
+      const share = this.scroller.clientWidth / this.scroller.scrollWidth;
+      if (share < 1 && share * 0.985 >= SMALLEST) this.table.style.setProperty("--shrink", (share * 0.985).toFixed(3));
+    };
+    new ResizeObserver(() => requestAnimationFrame(fit)).observe(this.element);
   }
 
   index(i, j) {
     const rank = this.step.shape.length;
-    return rank === 1 ? [j] : rank === 2 ? [i, j] : [this.options.head, i, j];
+    const at = this.options.transposed ? [j, i] : [i, j];
+    return rank === 1 ? [j] : rank === 2 ? at : [this.options.head, ...at];
   }
 
   /** The rows in sight, and some more. */
@@ -92,7 +115,8 @@ export class Matrix {
     const asked = this.drawn;
     this.fetching = true;
     try {
-      await this.book.needBlocks(this.step.name, rows, columns, arrived);
+      const [top, left] = this.options.transposed ? [columns, rows] : [rows, columns];
+      await this.book.needBlocks(this.step.name, top, left, arrived);
     } catch (error) {
       this.failed(error);
       return;
@@ -142,10 +166,9 @@ export class Matrix {
   }
 
   drawHead(left, right) {
-    const axis = this.step.shape.length - 1;
     const labels = [];
     for (let j = left; j < right; j++)
-      labels.push(h("th", { scope: "col" }, this.book.label(this.step, axis, j, this.options.head)));
+      labels.push(h("th", { scope: "col" }, h("span", {}, this.book.label(this.step, this.across, j, this.options.head))));
     this.head.dataset.left = left;
     this.head.replaceChildren(h("tr", {}, h("td", { class: "corner" }), labels));
   }
@@ -153,14 +176,21 @@ export class Matrix {
   row(i, left, right) {
     const cells = [];
     for (let j = left; j < right; j++) cells.push(this.cell(i, j));
-    const axis = this.step.shape.length - 2;
+    const axis = this.down;
     const name = axis < 0 ? "" : this.book.label(this.step, axis, i, this.options.head);
     const positions = axis >= 0 && this.step.axes[axis] === "position";
-    const label = positions ? [h("small", { class: "at" }, String(i)), " ", name] : name;
+    const picked = this.options.picked?.flatMap((row, position) => (row === i ? [position] : [])) ?? [];
+    const label = positions
+      ? [h("small", { class: "at" }, String(i)), " ", name]
+      : [name, picked.length ? h("small", { class: "at" }, ` → ${picked.slice(0, 4).join(", ")}${picked.length > 4 ? " …" : ""}`) : null];
     const partial = cells.some((cell) => cell.firstChild.classList.contains("absent"));
     return h(
       "tr",
-      { "aria-rowindex": this.windowed ? i + 2 : undefined, "data-left": left, class: partial ? "partial" : undefined },
+      {
+        "aria-rowindex": this.windowed ? i + 2 : undefined,
+        "data-left": left,
+        class: [partial ? "partial" : "", picked.length ? "picked" : ""].join(" ").trim() || undefined,
+      },
       h("th", { scope: "row" }, label),
       cells,
     );
@@ -171,7 +201,7 @@ export class Matrix {
     const value = this.book.at(this.step.name, index);
     if (value === undefined || value === null)
       return h("td", { class: "cell" }, h("span", { class: "n absent" }, value === null ? "" : "…"));
-    const { main, more } = shown(value);
+    const { main, more } = shown(value, this.narrow);
     const cell = h(
       "td",
       { class: this.winners[i] === j ? "cell winner" : "cell" },
@@ -199,7 +229,8 @@ export class Matrix {
       const cell = button.parentElement;
       cell.classList.toggle("lit", Boolean(lit?.(index)));
       cell.classList.toggle("changed", Boolean(changed?.(index)));
-      cell.classList.toggle("of-row", row === i && this.step.axes.at(-2) === "position");
+      const position = this.options.transposed ? j : i;
+      cell.classList.toggle("of-row", row === position && this.step.axes.at(-2) === "position");
       const open = Boolean(selected && String(selected) === String(index));
       cell.classList.toggle("open", open);
       button.setAttribute("aria-pressed", String(open));
@@ -231,6 +262,28 @@ export class Matrix {
     this.body.querySelector(`[data-at="${i} ${j}"]`)?.focus();
   }
 
+  /** Bring an entry, or a row or column of which an index is null, into the part that is drawn and seen. */
+  reveal(index) {
+    const [row, column] = [index[this.down] ?? null, index[this.across] ?? null];
+    if (column !== null && (column < this.left || column >= this.left + DRAWN)) this.showColumns(this.leftOf(column), row ?? this.focus[0], column);
+    if (row !== null && this.windowed && (row * HEIGHT < this.scroller.scrollTop || (row + 2) * HEIGHT > this.scroller.scrollTop + this.scroller.clientHeight)) {
+      this.scroller.scrollTop = Math.max(0, row * HEIGHT - this.scroller.clientHeight / 2);
+      this.draw();
+    }
+    const cell = this.body.querySelector(`[data-at="${row ?? 0} ${column ?? this.left}"]`)?.parentElement;
+    if (!cell || column === null) return;
+    const [left, right] = [cell.offsetLeft - (cell.parentElement.firstChild.offsetWidth ?? 0), cell.offsetLeft + cell.offsetWidth];
+    if (left < this.scroller.scrollLeft) this.scroller.scrollLeft = left;
+    else if (right + FADE > this.scroller.scrollLeft + this.scroller.clientWidth) this.scroller.scrollLeft = right + FADE - this.scroller.clientWidth;
+  }
+
+  showColumns(left, row, column = null) {
+    this.left = Math.max(0, Math.min(left, this.columns - 1));
+    this.focus = [row, column ?? this.left];
+    this.draw(true);
+    this.tell?.();
+  }
+
   /** Where to begin, so that a column is seen. */
   leftOf(column) {
     return Math.max(0, Math.min(column - 1, this.columns - DRAWN));
@@ -238,17 +291,12 @@ export class Matrix {
 
   pager() {
     const range = h("span", {}, "");
-    const show = (left, row, column) => {
-      this.left = Math.max(0, Math.min(left, this.columns - 1));
-      this.focus = [row, column ?? this.left];
-      this.draw(true);
-      tell();
-    };
-    const tell = () => {
+    const show = (left, row, column) => this.showColumns(left, row, column);
+    this.tell = () => {
       const [first, last, all] = [this.left, Math.min(this.left + DRAWN, this.columns) - 1, this.columns].map(grouped);
       range.textContent = `columns ${first}–${last} of ${all}`;
     };
-    tell();
+    this.tell();
     return h(
       "div",
       { class: "pager" },

@@ -12,8 +12,17 @@ export const KINDS = {
   masked: { mark: "−∞", meaning: "hidden by the mask" },
   undefined: { mark: "⊘", meaning: "undefined (division by zero)" },
   ball: { mark: "±", meaning: "decimal with guaranteed digits" },
-  float: { mark: "", meaning: "a float" },
+  float: { mark: "≈", meaning: "a float: rounded" },
   token: { mark: "", meaning: "a token" },
+};
+
+const SPOKEN = {
+  named: "formula",
+  recovered: "simplifies back to a fraction",
+  masked: "hidden by the mask",
+  undefined: "undefined",
+  ball: "decimal with guaranteed digits",
+  float: "rounded",
 };
 
 export function kind(value) {
@@ -21,7 +30,7 @@ export function kind(value) {
 }
 
 /** The digits in which both ends of the enclosure agree, rounded down to a few. */
-export function digits(value, count = DECIMALS) {
+export function digits(value, count = DECIMALS, ofPower = 3) {
   if (!value.low) return value.text;
   const [low, high] = [value.low, value.high];
   let same = 0;
@@ -31,14 +40,14 @@ export function digits(value, count = DECIMALS) {
   const shared = low.slice(0, Math.min(same, low.length - exponent.length));
   const significant = shared.replace(/^-?[0.]*/, "").replace(".", "").length;
   if (significant < 2) return `${brief(low)}…`;
-  const wanted = exponent ? 3 : count;
+  const wanted = exponent ? ofPower : count;
   const kept = shared.slice(0, Math.max(shared.length - Math.max(significant - wanted, 0), shared.indexOf(".") + 1));
   return `${kept}${kept === shared && low === high ? "" : "…"}${exponent}`;
 }
 
-function brief(text) {
+function brief(text, length = DECIMALS + 3) {
   const [mantissa, exponent] = text.split("e");
-  return mantissa.slice(0, DECIMALS + 3) + (exponent ? `e${exponent}` : "");
+  return mantissa.slice(0, length) + (exponent ? `e${exponent}` : "");
 }
 
 /** A float near the value, for shades; null where there is none. */
@@ -50,8 +59,17 @@ export function nearly(value) {
   return Number.isFinite(number) ? number : null;
 }
 
-/** What stands in the cell: the closed form where it is short, else its digits. */
-export function shown(value) {
+/** The first digit or two, cut off: what is very small is 0.0…, and what is written with a power has its first digit. */
+function few(value) {
+  const { low, high } = value;
+  if (/e-\d+$/.test(low) && /e-\d+$/.test(high)) return `${low.startsWith("-") ? "-" : ""}0.0…`;
+  return /e/.test(low + high) ? digits(value, 1, 1) : `${/^-?\d+(\.\d)?/.exec(low.startsWith("-") ? high : low)[0]}${low === high ? "" : "…"}`;
+}
+
+/** What stands in the cell: the closed form where it is short, else its digits; few of them where a table is wide. */
+export function shown(value, narrow = false) {
+  if (narrow && value.low && (value.status === "named" || value.status === "ball")) return { main: few(value), more: "" };
+  if (narrow && value.status === "float") return { main: brief(value.text, 4), more: "" };
   switch (value.status) {
     case "masked":
       return { main: "−∞", more: "" };
@@ -62,7 +80,7 @@ export function shown(value) {
     case "float":
       return { main: brief(value.text), more: "" };
     case "ball":
-      return { main: value.text.length > LONGEST ? digits(value) : value.text, more: "" };
+      return { main: digits(value), more: "" };
     case "named": {
       const readable = !value.text.startsWith("≈") && value.text.length <= LONGEST;
       if (readable) return { main: value.text, more: digits(value) };
@@ -83,7 +101,7 @@ function next(text) {
 export function spoken(value) {
   const name = kind(value);
   const text = value.status === "masked" ? "minus infinity" : (value.text ?? "none");
-  return name === "exact" || name === "token" || name === "float" ? text : `${text}, ${name}`;
+  return name === "exact" || name === "token" ? text : `${text}, ${SPOKEN[name]}`;
 }
 
 /** Is it proved that two numbers differ? Closed forms that merely look different do not. */
@@ -104,8 +122,8 @@ function bounds(value) {
 
 /** The legend: every mark with its meaning. */
 export function legend() {
-  const shown = ["exact", "named", "recovered", "masked", "undefined"];
-  const sample = { exact: "1/2", named: "e/2", recovered: "1", masked: "−∞", undefined: "⊘" };
+  const shown = ["exact", "named", "recovered", "ball", "masked", "undefined"];
+  const sample = { exact: "1/2", named: "e/2", recovered: "1", ball: "0.73…", masked: "−∞", undefined: "⊘" };
   return h(
     "dl",
     { class: "legend" },

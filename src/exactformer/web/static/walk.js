@@ -3,14 +3,17 @@
 import { announce, button, h, problem, scrolling } from "./dom.js";
 import { diagram } from "./diagram.js";
 import { moved } from "./flow.js";
+import { short } from "./book.js";
 import { numberPanel } from "./number.js";
-import { address, go, readNumber, writeNumber } from "./route.js";
+import { address, go, readCount, readNumber, writeNumber } from "./route.js";
 import { StepView } from "./step.js";
 import { stageOf, stages } from "./stages.js";
 import { legend } from "./values.js";
 
 const PACE = 1800; // milliseconds of a step while playing
 const SWIPE = 60; // pixels
+const [LARGEST, SMALLEST, BAR] = [40, 16, 76]; // pixels of letters when presenting, and of the bar below
+const PATIENCE = 250; // milliseconds after which a step that is not here yet says that it is being computed
 
 export class Walk {
   /** `steps` are walked in order; `edit` changes a weight, where that can be done. */
@@ -20,6 +23,8 @@ export class Walk {
     this.trail = []; // numbers that were open before this one
     this.picture = scrolling(h("div", { class: "picture" }), "The pipeline");
     this.stage = h("div", { class: "stage-box" });
+    const hint = "Click any number to see its formula, its proved digits, how it was computed and where it came from.";
+    this.legend = h("div", { class: "marks" }, h("p", { class: "hint" }, hint), legend());
     this.panel = scrolling(h("aside", { class: "panel", "aria-label": "The open number" }));
     this.controls();
     this.element = h(
@@ -27,11 +32,11 @@ export class Walk {
       { class: "walk" },
       h(
         "details",
-        { class: "map", open: !matchMedia("(max-width: 760px)").matches },
+        { class: book.tokens.length > 4 ? "map many" : "map", open: !matchMedia("(max-width: 900px)").matches },
         h("summary", {}, "The pipeline"),
         this.picture,
       ),
-      this.stage,
+      h("div", { class: "stage-column" }, this.stage, this.legend),
       this.panel,
       this.bar,
     );
@@ -71,8 +76,8 @@ export class Walk {
     const number = readNumber(route.number);
     const at = Math.max(found, 0);
     const step = this.steps[at];
-    const position = route.position === undefined ? null : Number(route.position);
-    const head = Number(route.head ?? 0);
+    const position = readCount(route.position, this.book.tokens.length);
+    const head = readCount(route.head, this.book.model.heads) ?? 0;
     this.at = at;
     this.scrubber.value = at;
     this.scrubber.setAttribute("aria-valuetext", `${at + 1} of ${this.steps.length}: ${step.title}`);
@@ -86,15 +91,24 @@ export class Walk {
       await this.drawStep(step, head, position);
     }
     if (this.key !== key) return;
-    this.view.light(number, position);
+    this.view.light(number && this.holds(number) ? number : null, position);
     this.draw(step, position);
     await this.open(number);
+    if (number && this.sought !== route.number) this.view.seek();
+    this.sought = route.number;
+  }
+
+  holds({ name, index }) {
+    const shape = this.book.step(name)?.shape;
+    return Boolean(shape) && shape.length === index.length && index.every((n, axis) => n < shape[axis]);
   }
 
   /** What the address names and this pass has not, in a line. */
-  missing({ step, number }) {
+  missing({ step, number, head, position }) {
     if (step && !this.steps.some(({ name }) => name === step)) return `${step}: there is no such step here; this is the first one`;
-    if (number && !this.book.has(readNumber(number)?.name)) return `${number}: there is no such number here`;
+    if (number && !(readNumber(number) && this.holds(readNumber(number)))) return `${number}: there is no such number here`;
+    if (head && readCount(head, this.book.model.heads) === null) return `head ${head}: there is no such head here; this is head 0`;
+    if (position && readCount(position, this.book.tokens.length) === null) return `position ${position}: there is no such position here`;
     return "";
   }
 
@@ -102,11 +116,14 @@ export class Walk {
     const { book } = this;
     const pattern = this.stages.flatMap((stage) => stage.steps).filter((name) => name.endsWith(".pattern"));
     const names = [step.name, ...step.reads, ...pattern];
+    const timer = setTimeout(() => this.stage.replaceChildren(computing(step)), PATIENCE);
     try {
       await Promise.all([book.need(names), book.base?.need(names.filter((name) => book.base.has(name)))]);
     } catch (error) {
-      if (error.name !== "AbortError") this.stage.replaceChildren(problem(error.message));
+      if (error.name !== "AbortError" && this.key === `${step.name} ${head} ${this.route.as}`) this.stage.replaceChildren(problem(error.message));
       return;
+    } finally {
+      clearTimeout(timer);
     }
     if (this.key !== `${step.name} ${head} ${this.route.as}`) return;
     this.view = new StepView(book, step, {
@@ -118,6 +135,7 @@ export class Walk {
       pick: (change) => this.go(change),
     });
     this.stage.replaceChildren(this.view.element);
+    if (this.route.present) fit(this.stage);
     if (this.steps[this.at + 1]) book.need([this.steps[this.at + 1].name, ...this.steps[this.at + 1].reads]).catch(() => {});
   }
 
@@ -143,16 +161,9 @@ export class Walk {
     const name = writeNumber(number);
     if (this.shown === name) return;
     this.shown = name;
-    this.element.classList.toggle("with-number", Boolean(number));
-    if (!number || !this.book.has(number.name)) {
-      this.panel.replaceChildren(
-        h(
-          "div",
-          { class: "hint" },
-          h("p", {}, "Click any number to see its formula, its proved digits, how it was computed and where it came from."),
-          legend(),
-        ),
-      );
+    this.element.classList.toggle("with-number", Boolean(number && this.holds(number)));
+    if (!number || !this.holds(number)) {
+      this.panel.replaceChildren();
       return;
     }
     try {
@@ -246,7 +257,7 @@ export class Walk {
       Home: () => this.to(0),
       End: () => this.to(this.steps.length - 1),
       p: () => this.play(),
-      Escape: () => this.closed(),
+      Escape: () => (this.route.number || !this.route.present ? this.closed() : this.go({ present: undefined })),
     }[event.key];
     if (!move) return;
     event.preventDefault();
@@ -261,5 +272,28 @@ export class Walk {
     if (!this.touch) return;
     const [dx, dy] = [event.changedTouches[0].clientX - this.touch[0], event.changedTouches[0].clientY - this.touch[1]];
     if (Math.abs(dx) > SWIPE && Math.abs(dx) > 2 * Math.abs(dy)) this.by(dx < 0 ? 1 : -1);
+  }
+}
+
+/** What is shown of a step before its numbers are here. */
+function computing(step) {
+  const title = step.op === "gradient" ? `gradient of ${short(step.name.slice(5))}` : step.title;
+  return h(
+    "article",
+    { class: "step computing" },
+    h("header", {}, h("p", { class: "eyebrow" }, step.name), h("h2", {}, title[0].toUpperCase() + title.slice(1))),
+    h("p", { class: "working", role: "status" }, "Computing without rounding …"),
+  );
+}
+
+/** Presenting: letters as large as the screen allows for this step, or, where it is too large for a screen, for what it computes. */
+function fit(stage) {
+  const result = stage.querySelector(".equation .matrix-box") ?? stage;
+  const wide = () => [...stage.querySelectorAll(".scroll")].some((box) => box.scrollWidth > box.clientWidth);
+  for (const last of [stage, result]) {
+    for (let size = LARGEST; size >= SMALLEST; size -= 2) {
+      stage.style.setProperty("--size", `${size}px`);
+      if (last.getBoundingClientRect().bottom + scrollY <= innerHeight - BAR && !(last === stage && wide())) return;
+    }
   }
 }
