@@ -13,6 +13,7 @@ from exactformer.numbers.arrays import array, dot, total
 from exactformer.numbers.budget import Budget
 from exactformer.numbers.decide import recover, sign
 from exactformer.numbers.errors import Undecided, UndefinedValue
+from exactformer.numbers.expression import closed_form
 from exactformer.numbers.functions import cos, erf, erfc, exp, log, pi, sin, tanh
 from exactformer.numbers.nodes import Enclosure, Exact, Named, Number, Undefined
 from exactformer.numbers.order import argmax, compare, maximum, ranking
@@ -22,7 +23,7 @@ from exactformer.numbers.powers import sqrt
 nodes.operators = operators
 
 __all__ = [
-    "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "compare",
-    "cos", "dot", "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign", "sin",
-    "sqrt", "tanh", "total",
+    "Budget", "Enclosure", "Exact", "Named", "Number", "Undecided", "Undefined", "UndefinedValue", "argmax", "array", "closed_form",
+    "compare", "cos", "dot", "erf", "erfc", "exact", "exp", "from_float", "log", "maximum", "pi", "ranking", "recover", "sign",
+    "sin", "sqrt", "tanh", "total",
 ]  # fmt: skip
