@@ -16,12 +16,11 @@ from exactformer.checking.steps import record_of
 from exactformer.lessons.claims import Judged, judged
 from exactformer.lessons.languages import words
 from exactformer.lessons.lesson import Bound, Index, Lesson, LessonError, Spot, Use, View
-from exactformer.lessons.passes import PassError, Source, entry, gradient_of, source_of, step_at, times, trace_of
+from exactformer.lessons.passes import PassError, Source, entry, gradient_of, has_model, source_of, step_at, times, trace_of
 from exactformer.lessons.views import written
 from exactformer.messages import Refused
 from exactformer.model.operations.attention import ARGMAX
 from exactformer.numbers import Undecided, total
-from exactformer.worksheets.worksheet import parse
 
 T = TypeVar("T")
 
@@ -97,13 +96,11 @@ class _Examination:
             self.problems.append(said if said.startswith(f"{self.lesson.name}:") else f"{self.lesson.name}:{line}: {said}")
 
     def use(self, use: Use) -> None:
-        if use.fence >= 0 and not _has_model(use, self.lesson.name):
+        if use.fence >= 0 and not has_model(use, self.lesson.name):
             self.claims(use)
             return
         self.source = None  # where this fails, what follows is not held against the pass before
         source = source_of(use, self.lesson)
-        if use.fence >= 0:
-            source = source._replace(name=f"{self.lesson.name}:{use.line - 1}")
         trace = trace_of(source._replace(backward=False, target=""))
         self.record = record_of(trace)
         for weight in trace.weights:
@@ -232,8 +229,3 @@ def _split(spot: Spot) -> list[Spot]:
             found.append(Spot((start + begin + left, start + begin + left + len(bare)), bare, spot.style))
             begin = n + 1
     return found
-
-
-def _has_model(use: Use, name: str) -> bool:
-    raw = parse("\n" * (use.line - 1) + use.worksheet, f"{name}:{use.line - 1}")
-    return "model" in raw or "circuit" in raw

@@ -14,12 +14,11 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from exactformer.lessons.examining import Examined, examined
 from exactformer.lessons.languages import Words, words
-from exactformer.lessons.lesson import Bound, Lesson, Span, View
+from exactformer.lessons.lesson import Bound, Lesson, Span, Use, View
 from exactformer.lessons.numerals import plain
-from exactformer.lessons.passes import Source, step_at, steps_of
-from exactformer.lessons.scanning import Comment, Fence, scan
+from exactformer.lessons.passes import Source, has_model, source_of
+from exactformer.lessons.scanning import Comment, Fence, code_spans, scan
 
 Tree = list[Any]  # [tag, attributes, *children]
 _MARK = re.compile("\ue000([a-z])([0-9]+)\ue001")
@@ -39,12 +38,12 @@ def page(lesson: Lesson) -> dict[str, Any]:
     >>> page(read(text))["tree"][1][2:]
     ['It is ', ['strong', {}, ['number', {'n': 0}, '0']], ', <b>plainly</b>.']
     """
-    return _Page(lesson, examined(lesson)).made()
+    return _Page(lesson).made()
 
 
 class _Page:
-    def __init__(self, lesson: Lesson, found: Examined) -> None:
-        self.lesson, self.found = lesson, found
+    def __init__(self, lesson: Lesson) -> None:
+        self.lesson = lesson
         self.words: Words = words(lesson.language)
         self.sources: list[Source] = []
         self.views: list[dict[str, Any]] = []
@@ -75,13 +74,12 @@ class _Page:
         text = self.lesson.text
         changes: list[tuple[Span, str]] = [((0, self.lesson.body), "")]
         source = -1
-        for n, block in enumerate(self.lesson.blocks):
-            if n in self.found.sources and (not self.sources or self.sources[source] != self.found.sources[n]):
-                source = self.source(self.found.sources[n])
+        for block in self.lesson.blocks:
+            if isinstance(block, Use) and (block.fence < 0 or has_model(block, self.lesson.name)):
+                source = self.source(source_of(block, self.lesson))
             match block:
                 case View():
-                    prefix = f"{block.prefix.rstrip()}\n{block.prefix}"
-                    changes.append((block.span, f"\n{prefix}{self.view(block, source)}\n{block.prefix.rstrip()}".lstrip("\n")))
+                    changes.append((block.span, f"\n{block.prefix}{self.view(block, source)}\n{block.prefix.rstrip()}"))
                 case Bound() if block.kind == "number":
                     spot = block.rows[0][0]
                     changes.append((block.span, ""))
@@ -113,7 +111,7 @@ class _Page:
             case "step" | "picture" | "break":
                 data |= {"position": view.position, "head": view.head}
             case "number":
-                data |= {"index": self.whole(view), "digits": view.digits}
+                data |= {"index": list(view.to.index), "digits": view.digits}
             case "claim":
                 data = {"kind": "claim", "claim": view.claim}
             case "exercise":
@@ -126,19 +124,8 @@ class _Page:
         self.views.append(data)
         return f"\ue000v{len(self.views) - 1}\ue001"
 
-    def whole(self, view: View) -> list[int]:
-        """The index with its last axis, which may be left out where it has one entry."""
-        shape = self.shape(view.to.step)
-        return [*view.to.index, *[0] * (len(shape) - len(view.to.index))]
-
-    def shape(self, step: str) -> tuple[int, ...]:
-        return next(tuple(step_at(source, step).values.shape) for source in reversed(self.sources) if step in _names(source))
-
     def number(self, bound: Bound, text: str, style: str, source: int) -> str:
-        """A bound number; one that is a row, or the loss, is shown and leads nowhere."""
-        index = next((list(entry.index) for entry in self.found.entries if entry.bound is bound), None)
-        single = index is not None and sum(entry.bound is bound for entry in self.found.entries) == 1 and bound.to.step != "loss"
-        self.numbers.append({"pass": source, "step": bound.to.step, "index": index} if single else {})
+        self.numbers.append({"pass": source, "step": bound.to.step, "index": list(bound.to.index)})
         self.shown.append(plain(text) if style == "math" else text)
         return f"\ue000n{len(self.numbers) - 1}\ue001"
 
@@ -216,15 +203,11 @@ class _Page:
 
 def _formulas(text: str, taken: list[Span]) -> Iterator[tuple[Span, str]]:
     """$…$ outside of code, comments and bound numbers."""
-    code = [match.span() for match in re.finditer(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", text)]
+    closed = [*taken, *code_spans(text)]
     for match in _MATH.finditer(text):
         start, end = match.span()
-        if not any(a < end and start < b for a, b in [*taken, *code]):
+        if not any(a < end and start < b for a, b in closed):
             yield (start, end), match[1] if match[1] is not None else match[2]
-
-
-def _names(source: Source) -> set[str]:
-    return set(steps_of(source))
 
 
 def _texts(words: Words, table: str) -> dict[str, str]:

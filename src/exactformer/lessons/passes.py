@@ -18,7 +18,7 @@ from exactformer.numbers import array
 from exactformer.trace import Gradient, Step, Trace, gradient
 from exactformer.worksheets import Worksheet, examples, load, loads
 from exactformer.worksheets.models import MODELS
-from exactformer.worksheets.worksheet import LARGEST, read_text
+from exactformer.worksheets.worksheet import LARGEST, parse, read_text
 
 _KEPT = 32
 
@@ -51,7 +51,14 @@ def source_of(use: Use, lesson: Lesson) -> Source:
             f"did you mean {near[0]}?" if near else f"there are {', '.join(examples())}, and worksheets (.toml) beside the lesson"
         )
         raise PassError(f"use: there is no example {quoted(use.name)}: {hint}")
-    return Source(use.name, worksheet, use.tokens, use.backward, use.target)
+    name = f"{lesson.name}:{use.line - 1}" if use.fence >= 0 else use.name
+    return Source(name, worksheet, use.tokens, use.backward, use.target)
+
+
+def has_model(use: Use, name: str) -> bool:
+    """Is a fenced worksheet a pass of its own, or are there only claims in it?"""
+    raw = parse("\n" * (use.line - 1) + use.worksheet, f"{name}:{use.line - 1}")
+    return "model" in raw or "circuit" in raw
 
 
 def _beside(name: str, folder: Path | None) -> str:

@@ -30,6 +30,8 @@ _RESERVED = re.compile("[\ue000-\ue002]")
 
 def is_lesson(text: str) -> bool:
     """Does a text have a comment that is a directive, or nearly one?"""
+    if "<!--" not in text:
+        return False
     return any(_like_ours(each.text) for each in scan(text) if isinstance(each, Comment))
 
 

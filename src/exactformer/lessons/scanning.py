@@ -7,15 +7,18 @@ Turning Markdown into a page is markdown-it's work (`page.py`).
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from exactformer.lessons.lesson import Span
 
-PREFIX = re.compile(r"(?:[ \t]{0,3}>[ \t]?)*[ \t]*")  # a line may stand in a quotation
-_FENCE = re.compile(r"((?: {0,3}>[ ]?)* {0,3})(`{3,}|~{3,})[ \t]*([^\r\n]*)")
+PREFIX = re.compile(r"[ \t>]*")  # a line may stand in a quotation
+_FENCE = re.compile(r"([ >]*)(`{3,}|~{3,})[ \t]*([^\r\n]*)")
+_INDENT = 4  # blanks of a line of code, in which nothing is a fence
 _MARK = re.compile(r"`+|<!--|\\.", re.DOTALL)
-_BLANK = re.compile(r"\n[ \t>]*(?:\r?\n|$)")
+_RUN = re.compile(r"`+")
+_BLANK = re.compile(r"\n[ \t>]*(?=\r?\n)")
 LONGEST_COMMENT = 4000
 
 
@@ -56,7 +59,7 @@ def scan(text: str, start: int = 0) -> list[Found]:
     at = plain = start
     while at < len(text):
         opening = _FENCE.match(text, at)
-        if opening is not None and not (opening[2][0] == "`" and "`" in opening[3]):
+        if opening is not None and _opens(opening):
             found += _comments(text, plain, at)
             fence = _fence(text, opening)
             found.append(fence)
@@ -74,13 +77,17 @@ def scan(text: str, start: int = 0) -> list[Found]:
     return found + list(_comments(text, plain, len(text)))
 
 
+def _opens(opening: re.Match[str]) -> bool:
+    """Code in the line itself opens no block, and an indented line is code."""
+    before = opening[1].rpartition(">")
+    return not (opening[2][0] == "`" and "`" in opening[3]) and len(before[2]) < _INDENT + bool(before[1])
+
+
 def _fence(text: str, opening: re.Match[str]) -> Fence:
     mark = opening[2]
     start = text.find("\n", opening.end())
     start = len(text) if start < 0 else start + 1
-    closing = re.compile(rf"^(?: {{0,3}}>[ ]?)* {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*\r?$", re.MULTILINE).search(
-        text, start
-    )
+    closing = re.compile(rf"^[ >]*{re.escape(mark[0])}{{{len(mark)},}}[ \t]*\r?$", re.MULTILINE).search(text, start)
     end = closing.start() if closing else len(text)
     after = closing.end() if closing else len(text)
     return Fence((opening.start(), after), opening[3].strip(), (min(start, end), end))
@@ -88,10 +95,11 @@ def _fence(text: str, opening: re.Match[str]) -> Fence:
 
 def _comments(text: str, start: int, end: int) -> Iterator[Found]:
     at = start
+    code = _Code(text, start, end)
     while (mark := _MARK.search(text, at, end)) is not None:
         at = mark.end()
         if mark[0].startswith("`"):
-            at = _after_code(text, mark, end)
+            at = code.after(mark)
         elif mark[0] == "<!--":
             closed = text.find("-->", at, end)
             if closed < 0:
@@ -101,12 +109,34 @@ def _comments(text: str, start: int, end: int) -> Iterator[Found]:
             at = closed + 3
 
 
-def _after_code(text: str, mark: re.Match[str], end: int) -> int:
-    """Where a code span ends; a run of backticks that nothing closes in its paragraph is text."""
-    blank = _BLANK.search(text, mark.end(), end)
-    last = blank.start() if blank else end
-    closing = re.compile(rf"(?<!`)`{{{len(mark[0])}}}(?!`)").search(text, mark.end(), last)
-    return closing.end() if closing else mark.end()
+def code_spans(text: str) -> Iterator[Span]:
+    """Every code span of a text.
+
+    >>> list(code_spans("a `b` ``c`d`` `e"))
+    [(2, 5), (6, 13)]
+    """
+    at, code = 0, _Code(text, 0, len(text))
+    while (run := _RUN.search(text, at)) is not None:
+        at = code.after(run)
+        if at > run.end():
+            yield run.start(), at
+
+
+class _Code:
+    """Where code spans end: at the next run of as many backticks in the same paragraph. All runs are looked up, none is searched for."""
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.runs: dict[int, list[int]] = {}
+        for run in _RUN.finditer(text, start, end):
+            self.runs.setdefault(len(run[0]), []).append(run.start())
+        self.blanks = [blank.start() for blank in _BLANK.finditer(text, start, end)] + [end]
+
+    def after(self, mark: re.Match[str]) -> int:
+        """A run that nothing closes is text."""
+        same = self.runs[len(mark[0])] if len(mark[0]) in self.runs else []
+        n = bisect_left(same, mark.end())
+        last = self.blanks[bisect_left(self.blanks, mark.end())]
+        return same[n] + len(mark[0]) if n < len(same) and same[n] < last else mark.end()
 
 
 def _comment(text: str, start: int, end: int) -> Comment:

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[+\-−]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-
 _IN_CODE = re.compile(rf"(?<![\w.])(?:{_NUMBER.pattern})(?![\w])|[A-Za-z_]\w*(?:\.\w+)*")
 _STYLES: tuple[tuple[str, Style], ...] = (("**", "bold"), ("__", "bold"), ("`", "code"), ("$", "math"), ("*", "bold"))
 _MATRIX = re.compile(r"\\begin\{([bpvBV]?matrix|array)\}(?:\{[lcr| ]*\})?(.*?)\\end\{\1\}", re.DOTALL)
-_DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _CELL = re.compile(r"(?:\\.|`[^`\n]*`|[^|\\`\n]|`)*")
 
 
@@ -146,7 +146,7 @@ def _table(text: str, start: int) -> tuple[str, Rows]:
             break
         lines.append((here, end - (text[end - 1 : end] == "\r")))
         at = end + 1
-    if len(lines) < 3 or not _DELIMITER.fullmatch(text[slice(*lines[1])]):
+    if len(lines) < 3 or not _DELIMITER.fullmatch(text[slice(*lines[1])].strip()):
         raise SpotError("what follows is no table: it needs a row of names, a row |---|---|, and rows of numbers")
     return "table", tuple(tuple(within(text, cell) for cell in _cells(text, line)) for line in lines[2:])
 

@@ -150,6 +150,7 @@ def _step(step: Step, trace: Trace, read: list[Link]) -> dict[str, Any]:
         "name": step.name,
         "op": step.op,
         "title": step.title,
+        "about": step.operation.about,
         "formula": step.formula,
         "reads": list(step.reads),
         "shape": list(step.values.shape),

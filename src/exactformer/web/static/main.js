@@ -3,7 +3,9 @@
 import { h, problem } from "./dom.js";
 import { Certified } from "./certified.js";
 import { checkView } from "./check.js";
+import { learn } from "./glossary.js";
 import { homeView } from "./home.js";
+import { lessonView } from "./lesson.js";
 import { Pass } from "./pass.js";
 import { read } from "./route.js";
 import { openStore } from "./store.js";
@@ -11,7 +13,7 @@ import { openStore } from "./store.js";
 const store = openStore();
 const pass = new Pass(store);
 const certified = new Certified(store);
-const PAGES = { "": "home", check: "check", certified: "certified" };
+const PAGES = { "": "home", check: "check", certified: "certified", lesson: "lesson" };
 let shown = null;
 
 async function show() {
@@ -21,6 +23,7 @@ async function show() {
   if (page !== "certified") certified.stop();
   if (page === "pass") {
     place(pass.element, page);
+    await learn(store);
     await pass.show(route);
   } else {
     pass.walk?.stop();
@@ -28,6 +31,11 @@ async function show() {
       if (page === "certified") {
         place(certified.element, page);
         await certified.show(route);
+        return;
+      }
+      if (page === "lesson") {
+        const view = await lessonView(store, route);
+        if (JSON.stringify(read()) === JSON.stringify(route)) place(view, `lesson ${location.hash}`);
         return;
       }
       const view = page === "home" ? await homeView(store) : shown === "check" ? null : checkView(store);
@@ -43,7 +51,7 @@ function place(view, page) {
   if (old !== view) old.replaceWith(view);
   if (shown !== null && shown !== page) view.focus({ preventScroll: true });
   if (shown !== page) scrollTo(0, 0);
-  if (page !== "pass") document.title = "exactformer";
+  if (page !== "pass" && !page.startsWith("lesson")) document.title = "exactformer";
   shown = page;
 }
 

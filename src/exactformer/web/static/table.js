@@ -10,7 +10,7 @@ const STAYING = 128; // rows of a table that stay once they are drawn: what is t
 const PAUSE = 150; // milliseconds before the next rows of such a table are drawn ahead
 const HEIGHT = 37; // pixels of a row and the gap below it, where rows are drawn as needed
 
-/** options: { head, caption, note, role, heat, open(index), lit(index), changed(index), selected } */
+/** options: { head, caption, note, role, heat, only, open(index), lit(index), changed(index), selected } */
 export class Matrix {
   constructor(book, step, options) {
     Object.assign(this, { book, step, options });
@@ -18,7 +18,8 @@ export class Matrix {
     [this.rows, this.columns] = shape;
     this.winners = this.columns > DRAWN ? book.winners(step) : [];
     this.left = this.leftOf(this.winners[options.row ?? this.rows - 1] ?? 0);
-    this.windowed = this.rows > DRAWN;
+    this.alone = options.only ?? null; // the one row that is shown, where not all are
+    this.windowed = this.rows > DRAWN && this.alone === null;
     [this.above, this.below] = [spacer(), spacer()];
     this.body = h("tbody", {}, this.above, this.below);
     this.head = h("thead");
@@ -38,7 +39,7 @@ export class Matrix {
     this.table.addEventListener("keydown", (event) => this.moved(event));
     if (this.windowed)
       this.scroller.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()), { passive: true });
-    this.focus = [0, this.left];
+    this.focus = [this.alone ?? 0, this.left];
     this.lines = new Map();
     this.draw(true);
   }
@@ -50,6 +51,7 @@ export class Matrix {
 
   /** The rows in sight, and some more. */
   get seen() {
+    if (this.alone !== null) return [this.alone, this.alone + 1];
     if (!this.windowed) return [0, this.rows];
     const first = Math.floor(this.scroller.scrollTop / HEIGHT / SPARE) * SPARE;
     const count = Math.ceil((this.scroller.clientHeight || 500) / HEIGHT);
@@ -122,8 +124,8 @@ export class Matrix {
     }
     this.above.style.height = `${top * HEIGHT}px`;
     this.below.style.height = `${(this.rows - bottom) * HEIGHT}px`;
-    this.above.hidden = top === 0;
-    this.below.hidden = bottom === this.rows;
+    this.above.hidden = top === 0 || !this.windowed;
+    this.below.hidden = bottom === this.rows || !this.windowed;
   }
 
   /** Put the numbers that have come since into a row. */
@@ -221,7 +223,7 @@ export class Matrix {
     event.preventDefault();
     event.stopPropagation();
     const [i, j] = [this.focus[0] + di, this.focus[1] + dj];
-    if (i < 0 || j < this.left || i >= this.rows || j >= Math.min(this.left + DRAWN, this.columns)) return;
+    if (i < 0 || i !== (this.alone ?? i) || j < this.left || i >= this.rows || j >= Math.min(this.left + DRAWN, this.columns)) return;
     this.focus = [i, j];
     if (this.windowed && !this.body.querySelector(`[data-at="${i} ${j}"]`)) {
       this.scroller.scrollTop = i * HEIGHT;
