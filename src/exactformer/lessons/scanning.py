@@ -123,7 +123,7 @@ def code_spans(text: str) -> Iterator[Span]:
 
 
 class _Code:
-    """Where code spans end: at the next run of as many backticks in the same paragraph. All runs are looked up, none is searched for."""
+    """Where code spans end: at the next run of as many backticks in the same paragraph. Runs are looked up, not searched for."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.runs: dict[int, list[int]] = {}
@@ -133,16 +133,17 @@ class _Code:
 
     def after(self, mark: re.Match[str]) -> int:
         """A run that nothing closes is text."""
-        same = self.runs[len(mark[0])] if len(mark[0]) in self.runs else []
+        same = self.runs.get(len(mark[0]), [])
         n = bisect_left(same, mark.end())
         last = self.blanks[bisect_left(self.blanks, mark.end())]
         return same[n] + len(mark[0]) if n < len(same) and same[n] < last else mark.end()
 
 
 def _comment(text: str, start: int, end: int) -> Comment:
-    line = text.rfind("\n", 0, start) + 1
-    before = text[line:start]
-    stop = text.find("\n", end)
-    after = text[end : len(text) if stop < 0 else stop]
-    alone = PREFIX.fullmatch(before) is not None and not after.strip()
-    return Comment((start, end), text[start + 4 : end - 3], alone, before if alone else "")
+    line, after = start, end
+    while line and text[line - 1] in " \t>":
+        line -= 1
+    while after < len(text) and text[after] in " \t\r":
+        after += 1
+    alone = (line == 0 or text[line - 1] == "\n") and (after == len(text) or text[after] == "\n")
+    return Comment((start, end), text[start + 4 : end - 3], alone, text[line:start] if alone else "")
