@@ -31,10 +31,10 @@ class Checked(NamedTuple):
 class Ways(NamedTuple):
     """How texts are read, checked and put right; lessons with views have ways of their own (`lessons/checking.py`)."""
 
-    read: Callable[[str | os.PathLike[str]], str] = read_source
-    check: Callable[[str, str], CheckReport] = check_text
-    fix: Callable[[str, CheckReport], str] = fix_text
-    built_in: Callable[[], Sequence[str]] = lessons
+    read: Callable[[str | os.PathLike[str]], str]
+    check: Callable[[str, str], CheckReport]
+    fix: Callable[[str, CheckReport], str]
+    built_in: Callable[[], Sequence[str]]
 
 
 def check_files(
@@ -45,7 +45,7 @@ def check_files(
     The status is 2 where a file cannot be read, else 1 where a number is wrong, else 3 where one is undecided, else 0. What was
     fixed is no longer wrong.
     """
-    ways = ways or Ways()
+    ways = ways or Ways(read_source, check_text, fix_text, lessons)
     said: list[str] = []
     problems: list[str] = []
     reports: list[CheckReport] = []
