@@ -257,10 +257,11 @@ class LessonPage {
     const cell = `${view.sum ? "sum " : ""}${step.name}[${entire(step, view.index, view.sum).join(", ")}]`;
     const ask = async ({ answer, hints }) => {
       const own = view.hints.slice(0, hints); // the author's own come first
-      const found = await book.store.ask("answer", { source: book.source, cell, answer, hints: Math.max(0, hints - view.hints.length) });
-      return { ...found, question: "", hints: [...own, ...found.hints], more: hints < view.hints.length || found.more };
+      const more = Math.max(0, hints - view.hints.length);
+      const found = await book.store.ask("answer", { source: book.source, cell, answer, hints: more });
+      return { ...found, hints: [...own, ...found.hints], last: hints >= view.hints.length && found.last };
     };
-    return [made.answerBox(ask, { label: this.say.your_turn })];
+    return [made.answerBox(ask, { question: `${cell} = ?`, label: this.say.your_turn })];
   }
 
   // -- numbers
