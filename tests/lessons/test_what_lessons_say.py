@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import exactformer as xf
+from exactformer.lessons import page
 from exactformer.lessons.languages import words
 from exactformer.lessons.lesson import Bound, Use, View
 from exactformer.lessons.reader import read
@@ -113,3 +114,8 @@ def test_the_horse_becomes_a_prince(tmp_path: Path) -> None:
         assert Fraction(round(Fraction(digits) * 16), 16) == Fraction(stored)
     tied = {token: int(place) for place, token, _, stored in shown if stored == shown[0][3]}
     assert min(tied, key=lambda token: tied[token]) == " prince"
+
+
+def test_a_lesson_links_to_one_in_another_language() -> None:
+    """Where its own language has none: the page finds it by its name."""
+    assert "['a', {'lesson': 'induction-heads'}" in str(page(read(TEXTS["es/four-tokens"], "four-tokens.md")))

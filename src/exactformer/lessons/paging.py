@@ -174,7 +174,7 @@ class _Page:
         inside = list(self.inside(node))
         if not _LINK.fullmatch(to) or not to:
             return ["span", {}, *inside]
-        slug = re.fullmatch(r"(?:\./)?([\w-]+)\.md", to)
+        slug = re.fullmatch(r"(?:\./|\.\./[a-z]{2,3}/)?([\w-]+)\.md", to)  # in this language or another
         return ["a", {"lesson": slug[1]} if slug else {"href": to}, *inside]
 
     def text(self, text: str) -> Iterator[Any]:
