@@ -100,10 +100,10 @@ def test_the_fractions_are_those_that_floats_store(title: str, kind: str) -> Non
     assert stored == [rounded(x, kind) for x in (0.1, 0.2, 0.3)]
 
 
-def test_the_horse_becomes_a_prince(tmp_path: Path) -> None:
+def test_the_shepherdess_becomes_a_bear(tmp_path: Path) -> None:
     """The table of the five largest logits: places in the vocabulary, four decimals, and what bfloat16 makes of them."""
     shown = re.findall(r"^\| (\d+) \| `( \w+)` \| ([\d.]+) \| ([\d.]+) \|$", FLOATS, re.MULTILINE)
-    done = run('exactformer certify stories --prompt "Once upon a time, a hungry" --digits 6', tmp_path)
+    done = run('exactformer certify stories --prompt "Once upon a time, a lonely" --digits 6', tmp_path)
     proved = re.findall(r'"( \w+)" (\d+) +([\d.]+)$', done.stdout, re.MULTILINE)
     assert len(shown) == len(proved) == 5
     for (place, token, printed, stored), (name, number, digits) in zip(shown, proved, strict=True):
@@ -113,7 +113,7 @@ def test_the_horse_becomes_a_prince(tmp_path: Path) -> None:
         assert 8 < Fraction(digits) < 16  # where the neighbours in bfloat16 are 1/16 apart
         assert Fraction(round(Fraction(digits) * 16), 16) == Fraction(stored)
     tied = {token: int(place) for place, token, _, stored in shown if stored == shown[0][3]}
-    assert min(tied, key=lambda token: tied[token]) == " prince"
+    assert min(tied, key=lambda token: tied[token]) == " bear"
 
 
 def test_a_lesson_links_to_one_in_another_language() -> None:
