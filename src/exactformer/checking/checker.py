@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from exactformer.checking.blocks import Block, blocks
 from exactformer.checking.claims import PrintedClaim, read_claims
@@ -16,6 +17,7 @@ from exactformer.checking.report import BAD, CheckReport, Finding
 from exactformer.checking.sheet import trace_of
 from exactformer.checking.steps import record_of
 from exactformer.checking.verdicts import judge, true_digits
+from exactformer.trace import Trace
 from exactformer.worksheets import WorksheetError
 from exactformer.worksheets.reader import Table
 from exactformer.worksheets.worksheet import parse, read_text
@@ -33,18 +35,39 @@ def check_text(text: str, name: str = "worksheet.toml") -> CheckReport:
     >>> [(finding.printed, str(finding.verdict), finding.more) for finding in report.findings]
     [('0.27', 'right', '0.2689'), ('0.74', 'last digit off', '0.7311')]
     """
-    found: list[tuple[Record, PrintedClaim, Span]] = []
-    record, trace = Record(), None
+    found: list[Claim] = []
+    known = Known(Record(), None)
     plain = " " + text[1:] if text.startswith("\ufeff") else text
     for block in blocks(plain, name):
-        file = f"{name}:{block.line}" if block.line else name
-        raw = parse("\n" * block.line + block.text, file)  # so that a message of the parser names the line of the file
-        another = trace_of(raw, file)
-        if another is not None:
-            record, trace = record_of(another), another
-        claims = read_claims(Table({"claims": raw.get("claims", [])}, file), record, trace)
-        found += [(record, claim, span) for claim, span in zip(claims, _spans(claims, block, file), strict=True)]
-    return CheckReport(name, tuple(_finding(text, *what) for what in found))
+        known, claims = claims_of(block, name, known)
+        found += claims
+    return CheckReport(name, tuple(finding(text, *claim) for claim in found))
+
+
+class Known(NamedTuple):
+    """The pass that claims speak of, where there is one, and the record of it."""
+
+    record: Record
+    trace: Trace | None
+
+
+class Claim(NamedTuple):
+    """A printed number, the record that it is held against, and where it stands in the text."""
+
+    record: Record
+    printed: PrintedClaim
+    span: Span
+
+
+def claims_of(block: Block, name: str, known: Known) -> tuple[Known, list[Claim]]:
+    """The claims of a worksheet within a text, and what is known after it: its own pass, or the one from before."""
+    file = f"{name}:{block.line}" if block.line else name
+    raw = parse("\n" * block.line + block.text, file)  # so that a message of the parser names the line of the file
+    another = trace_of(raw, file)
+    if another is not None:
+        known = Known(record_of(another), another)
+    claims = read_claims(Table({"claims": raw.get("claims", [])}, file), *known)
+    return known, [Claim(known.record, claim, span) for claim, span in zip(claims, _spans(claims, block, file), strict=True)]
 
 
 def check_file(source: str | os.PathLike[str]) -> CheckReport:
@@ -84,7 +107,8 @@ def _field(claim: PrintedClaim) -> str:
     return f"{table}.{n}.{field}" + "".join(f"[{i}]" for i in index)
 
 
-def _finding(text: str, record: Record, claim: PrintedClaim, span: Span) -> Finding:
+def finding(text: str, record: Record, claim: PrintedClaim, span: Span) -> Finding:
+    """What is to be said of a claim."""
     node = record.nodes[claim.node]
     x = node.truth[claim.index]
     verdict = judge(x, claim.printed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from exactformer.checking.fixing import fix_text, rewrite, to_fix
 from exactformer.checking.lessons import lessons
 from exactformer.checking.report import CheckReport, as_json, counted, document, lines
 from exactformer.checking.verdicts import Verdict
-from exactformer.messages import Refused
+from exactformer.messages import Refused, printable
 from exactformer.numbers import Undecided
 from exactformer.worksheets import WorksheetError
 
@@ -28,12 +28,24 @@ class Checked(NamedTuple):
     status: int
 
 
-def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format: bool = False) -> Checked:
+class Ways(NamedTuple):
+    """How texts are read, checked and put right; lessons with views have ways of their own (`lessons/checking.py`)."""
+
+    read: Callable[[str | os.PathLike[str]], str]
+    check: Callable[[str, str], CheckReport]
+    fix: Callable[[str, CheckReport], str]
+    built_in: Callable[[], Sequence[str]]
+
+
+def check_files(
+    files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format: bool = False, ways: Ways | None = None
+) -> Checked:
     """Check files, or built-in lessons by name; with `fix`, rewrite what is not right. Each is checked, whatever the others are.
 
     The status is 2 where a file cannot be read, else 1 where a number is wrong, else 3 where one is undecided, else 0. What was
     fixed is no longer wrong.
     """
+    ways = ways or Ways(read_source, check_text, fix_text, lessons)
     said: list[str] = []
     problems: list[str] = []
     reports: list[CheckReport] = []
@@ -42,13 +54,13 @@ def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json
     for source in files:
         name = os.fspath(source)
         try:
-            text = read_source(source)
-            report = check_text(text, name)
-            fixed = _fix(Path(name), text, report) if fix else 0
+            text = ways.read(source)
+            report = ways.check(text, name)
+            fixed = _fix(Path(name), text, report, ways) if fix else 0
         except (Refused, OSError, Undecided) as error:
-            problem, status = _problem(name, error)
-            problems.append(problem)
-            found.append({"file": name, "status": status, "error": problem})
+            told, status = _problem(name, error)
+            problems += told
+            found.append({"file": name, "status": status, "error": told[0]} | ({"errors": told} if len(told) > 1 else {}))
             statuses.append(status)
             continue
         reports.append(report)
@@ -64,24 +76,24 @@ def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json
     return Checked("".join(line + "\n" for line in said), tuple(problems), status)
 
 
-def _problem(name: str, error: Exception) -> tuple[str, int]:
-    """One line for a file that was not checked, and its status."""
+def _problem(name: str, error: Exception) -> tuple[list[str], int]:
+    """A line for each problem of a file that was not checked, and its status."""
     match error:
         case Undecided():
-            return f"{name}: {error}", UNDECIDED
+            return [f"{name}: {error}"], UNDECIDED
         case OSError():
-            return f"{name}: {error.strerror}", BAD_INPUT
+            return [f"{name}: {error.strerror}"], BAD_INPUT
         case _:
-            return str(error), BAD_INPUT
+            return [printable(line) for line in getattr(error, "problems", ())] or [str(error)], BAD_INPUT
 
 
-def _fix(path: Path, text: str, report: CheckReport) -> int:
+def _fix(path: Path, text: str, report: CheckReport, ways: Ways) -> int:
     """How many numbers and tokens were rewritten in the file."""
     wanted = len(to_fix(report))
     if wanted:
-        if report.name in lessons():
+        if report.name in ways.built_in():
             raise WorksheetError(f"{report.name}: is a built-in lesson, which cannot be rewritten")
-        rewrite(path, fix_text(text, report))
+        rewrite(path, ways.fix(text, report))
     return wanted
 
 

@@ -31,7 +31,7 @@ def fix_text(text: str, report: CheckReport) -> str:
     fixed = text
     for finding in sorted(to_fix(report), key=lambda finding: finding.span, reverse=True):
         start, end = finding.span
-        fixed = fixed[:start] + _better(text, finding, report.name) + fixed[end:]
+        fixed = fixed[:start] + better(text, finding, report.name) + fixed[end:]
     _verify(fixed, report)
     return fixed
 
@@ -40,7 +40,8 @@ def to_fix(report: CheckReport) -> list[Finding]:
     return [finding for finding in report.findings if finding.verdict not in _FINE]
 
 
-def _better(text: str, finding: Finding, name: str) -> str:
+def better(text: str, finding: Finding, name: str) -> str:
+    """What should stand in the place of a claim; an error where nothing can."""
     start, end = finding.span
     there = text[start:end]
     if finding.kind == "number":

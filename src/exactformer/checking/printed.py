@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flint import fmpq
 
-from exactformer.numbers import Exact, exact
+from exactformer.numbers import Exact, Number, exact
 
 _DECIMAL = re.compile(r"([+\-−]?)([0-9][0-9_]*)?(\.?)([0-9][0-9_]*)?([eE][+-]?[0-9]+)?")
 _MOST_DECIMALS = 1000
@@ -15,10 +15,11 @@ _MOST_DECIMALS = 1000
 
 @dataclass(frozen=True)
 class Printed:
-    """`value` is None for -inf; `place` is the power of ten of the last digit, None where the number is meant exactly (1/3)."""
+    """`value` is None for -inf; `place` is the power of ten of the last digit, None where the number is meant exactly (1/3, or a
+    closed form)."""
 
     text: str
-    value: Exact | None
+    value: Number | None
     place: int | None
 
     @property

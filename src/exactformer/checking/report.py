@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from exactformer.checking.positions import Span
 from exactformer.checking.verdicts import Verdict, short
+from exactformer.messages import listed
 
 BAD = (Verdict.WRONG, Verdict.LAST_DIGIT)
 
@@ -24,7 +25,7 @@ class Finding:
     subject: str  # the step, or the name of an operation
     index: tuple[int, ...]
     printed: str
-    kind: Literal["number", "token", "no token"]  # the last: a token is claimed where there is none
+    kind: Literal["number", "token", "no token", "claim", "view"]  # "no token": one is claimed where there is none
     verdict: Verdict
     true: str  # as it should have been printed
     more: str  # with two more decimals, where it is a number
@@ -36,6 +37,7 @@ class Finding:
 
     @property
     def place(self) -> str:
+        """The entry; of the claims and views of a lesson, what they say."""
         return self.subject + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
 
 
@@ -72,6 +74,8 @@ def lines(report: CheckReport) -> list[str]:
 
 
 def _sentence(finding: Finding) -> str:
+    if finding.kind in ("claim", "view"):
+        return finding.true
     said = f"{short(finding.printed if finding.kind == 'number' else repr(finding.printed))} is {finding.verdict}"
     match finding.verdict:
         case Verdict.UNDECIDED:
@@ -103,11 +107,10 @@ def _summary(report: CheckReport) -> str:
 
 
 def counted(findings: Sequence[Finding]) -> str:
-    """How much is claimed: 3 numbers, 2 tokens, 3 numbers and 1 token."""
-    numbers = sum(finding.kind == "number" for finding in findings)
-    tokens = len(findings) - numbers
-    parts = [f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in ((numbers, "number"), (tokens, "token")) if count]
-    return " and ".join(parts) or "0 numbers"
+    """How much is claimed: 3 numbers, 2 tokens, 3 numbers and 1 token; of a lesson also its claims and views."""
+    found: Counter[str] = Counter("token" if finding.kind == "no token" else finding.kind for finding in findings)
+    nouns = ("number", "token", "claim", "view")
+    return listed(f"{found[noun]} {noun}{'s' if found[noun] != 1 else ''}" for noun in nouns if found[noun]) or "0 numbers"
 
 
 def document(reports: Sequence[CheckReport]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import floor
 from typing import Any
 
-from flint import fmpq
+from flint import arb, fmpq
 
 from exactformer.checking.printed import Claimed, Printed, Token, power_of_ten
 from exactformer.model.arithmetics.exact import MASKED
@@ -38,14 +38,26 @@ def judge(x: Any, printed: Claimed) -> Verdict:
     if isinstance(x, Undefined):
         return wrong
     try:
+        if isinstance(x, arb):
+            return _of_ball(x, printed, printed.value)
         return _judged(x, printed, printed.value)
     except (Undecided, ValueError):  # ValueError: the undecided question itself is too long to be written
         return Verdict.UNDECIDED
 
 
-def _judged(x: Number, printed: Printed, value: Exact) -> Verdict:
+def _of_ball(x: arb, printed: Printed, value: Number) -> Verdict:
+    """What holds at both ends of a ball that is much smaller than the last printed place, on one side of what is printed."""
+    low, high = (Exact(end.fmpq()) for end in (x.lower(), x.upper()))
+    if printed.place is None or 4 * (high.value - low.value) > printed.unit.value:
+        return Verdict.WRONG if compare(low, value) > 0 or compare(high, value) < 0 else Verdict.UNDECIDED
+    found = {_judged(end, printed, value) for end in (low, high)}
+    return found.pop() if len(found) == 1 else Verdict.UNDECIDED
+
+
+def _judged(x: Number, printed: Printed, value: Number) -> Verdict:
     if printed.place is None:
         return Verdict.RIGHT if compare(x, value) == 0 else Verdict.WRONG
+    assert isinstance(value, Exact)
     unit = printed.unit
     if _within(x, value, unit, fmpq(1, 2)):  # at a half-way case both neighbours are right
         return Verdict.RIGHT
@@ -95,6 +107,8 @@ def true_digits(x: Any, printed: Claimed, more: int = 0) -> str:
         return f"undefined: {x.why}"
     if isinstance(printed, Token):
         return str(x)
+    if isinstance(x, arb):
+        x = Exact(x.mid().fmpq())  # asked of one that is proved to more decimals than these, or of one that is undecided
     try:
         if printed.place is not None:
             return printed.rewritten(nearest(x, printed.place - more), more)

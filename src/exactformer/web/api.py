@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from exactformer import __version__
+from exactformer.lessons.built_in import lessons
+from exactformer.lessons.languages import languages
 from exactformer.web.sources import ARITHMETICS
 
 _TEXT = {"type": "string"}
@@ -216,6 +218,20 @@ def openapi() -> dict[str, Any]:
     }
     for name, summary in (("examples", "The built-in examples and lessons."), ("about", "The version, and what is offered.")):
         paths[f"/api/{name}"] = {"get": {"operationId": name, "summary": summary, "responses": {"200": answers["200"]}}}
+    language = {"name": "language", "in": "query", "required": False, "schema": {"type": "string", "enum": list(languages())}}
+    slug = {"name": "slug", "in": "path", "required": True, "schema": {"type": "string", "enum": list(lessons()) or ["none"]}}
+    said = {"200": answers["200"], "422": answers["422"]}
+    for name, path, given, summary in (
+        ("lessons", "lessons", [language], "The built-in lessons in the order in which they are read."),
+        (
+            "readLesson",
+            "lesson/{slug}",
+            [slug, language],
+            "A lesson: a tree of its text, its views, and the passes that they are of.",
+        ),
+        ("glossary", "glossary", [language], "Terms and signs, each with a sentence."),
+    ):
+        paths[f"/api/{path}"] = {"get": {"operationId": name, "summary": summary, "parameters": given, "responses": said}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "exactformer", "version": __version__, "description": "Transformers computed without rounding."},

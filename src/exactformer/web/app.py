@@ -68,7 +68,14 @@ def application(
 
 
 def _api() -> list[Route]:
-    asked = [Route("/openapi.json", _described), Route("/about", _about), Route("/examples", _examples)]
+    asked = [
+        Route("/openapi.json", _described),
+        Route("/about", _about),
+        Route("/examples", _examples),
+        Route("/lessons", _asked("lessons")),
+        Route("/lesson/{slug}", _asked("read_lesson")),
+        Route("/glossary", _asked("glossary")),
+    ]
     return asked + [Route(f"/{operation.task}", _operation(operation), methods=["POST"]) for operation in OPERATIONS]
 
 
@@ -122,6 +129,18 @@ async def _disconnected(request: Request) -> None:
 
 async def _examples(request: Request) -> Response:
     return _response(await request.app.state.pool.run("examples", {}))
+
+
+def _asked(task: str) -> Any:
+    """What is asked for by its address: the parts of the path, and a language."""
+
+    async def endpoint(request: Request) -> Response:
+        given = dict(request.path_params) | (
+            {"language": request.query_params["language"]} if "language" in request.query_params else {}
+        )
+        return _response(await request.app.state.pool.run(task, given))
+
+    return endpoint
 
 
 async def _about(request: Request) -> Response:

@@ -10,6 +10,8 @@ from typing import Any, get_args
 import numpy as np
 from flint import arb
 
+from exactformer.lessons.languages import ENGLISH
+from exactformer.lessons.languages import words as catalogue
 from exactformer.model import Model
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.arithmetics.roles import Activation
@@ -72,6 +74,14 @@ def _breaks(trace: Trace) -> list[dict[str, str]]:
         for name, mistake in MISTAKES.items()
         if _applies(blank, name)
     ]
+
+
+def glossary(language: str = ENGLISH) -> dict[str, Any]:
+    """Terms and signs, each with the forms in which it is met and a sentence."""
+    return {
+        "language": language,
+        "terms": [[term.term, list(term.also), term.text] for term in catalogue(language).glossary.values()],
+    }
 
 
 def token_id(trace: Trace, token: str) -> int:
@@ -218,6 +228,7 @@ def _step(step: Step, trace: Trace, read: list[Link]) -> dict[str, Any]:
         "name": step.name,
         "op": step.op,
         "title": step.title,
+        "about": step.operation.about,
         "formula": step.formula,
         "reads": list(step.reads),
         "shape": list(step.values.shape),

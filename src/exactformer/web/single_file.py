@@ -24,7 +24,7 @@ from exactformer.numbers.definitions import Symbols
 from exactformer.trace import Step, Trace
 from exactformer.web import document
 
-STYLES = ("base.css", "pass.css", "picture.css", "pages.css")
+STYLES = ("base.css", "pass.css", "picture.css", "pages.css", "glossary.css")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
 _MOST_VALUES = 20_000  # numbers of a step that a file holds
@@ -75,7 +75,14 @@ def held(trace: Trace, digits: int, about: str = "") -> dict[str, Any]:
     numbers, opened = _opened([step for step in trace.steps if step.name in values], digits)
     blocks, words = _blocks(trace, [step for step in steps if step.name not in values])
     outline = document.outline(trace) | {"values": values, "about": about}
-    return {"pass": outline, "numbers": numbers, "opened": opened, "blocks": blocks, "words": words}
+    return {
+        "pass": outline,
+        "numbers": numbers,
+        "opened": opened,
+        "blocks": blocks,
+        "words": words,
+        "glossary": document.glossary(),
+    }
 
 
 def _blocks(trace: Trace, steps: list[Step]) -> tuple[dict[str, Any], dict[int, str]]:

@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 
 from exactformer.arithmetics import kind
-from exactformer.checking.checker import check_text
-from exactformer.checking.fixing import fix_text, to_fix
+from exactformer.checking.fixing import to_fix
 from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.report import document as check_document
 from exactformer.circuits import circuits
 from exactformer.exercises import explaining, find_cell, judged
 from exactformer.exercises.judging import FEWEST
+from exactformer.lessons import built_in
+from exactformer.lessons import lessons as built_in_lessons
+from exactformer.lessons import page as lesson_page
+from exactformer.lessons.built_in import neighbours, translations
+from exactformer.lessons.checking import check_text, fix_text
+from exactformer.lessons.languages import ENGLISH, languages, words
 from exactformer.messages import Refused
 from exactformer.numbers import Undecided
 from exactformer.proofs import Sequences, prove
@@ -30,7 +35,7 @@ from exactformer.web.distributions import distribution as distributed
 from exactformer.web.distributions import strategy_of
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
 from exactformer.web.worksheet_text import given_in_words, written
-from exactformer.worksheets import WorksheetError, example_text, examples
+from exactformer.worksheets import example_text, examples
 from exactformer.worksheets.worksheet import parse
 
 REFUSED = (Refused, Undecided)
@@ -149,7 +154,7 @@ def checked(text: str, name: str = "worksheet.toml") -> dict[str, Any]:
         entry["span"] = list(finding.span)
     try:
         fixed = fix_text(text, report) if to_fix(report) else None
-    except WorksheetError:
+    except Refused:
         fixed = None
     return found | {"fixed": fixed}
 
@@ -158,6 +163,34 @@ def lesson(name: str) -> dict[str, Any]:
     if name not in lessons():
         raise RequestError(f"name: there is no lesson {name!r} ({', '.join(lessons())})")
     return {"name": f"{name}.md", "text": lesson_text(name)}
+
+
+def listed_lessons(language: str = ENGLISH) -> dict[str, Any]:
+    """The built-in lessons in the order in which they are read, in a language or else in English."""
+    words(language)
+    found = [(slug, built_in(slug, language)) for slug in built_in_lessons()]
+    return {
+        "language": language,
+        "languages": {each: words(each).tables["name"] for each in languages()},
+        "lessons": [
+            {"slug": slug, "title": each.title, "summary": each.summary, "language": each.language, "languages": translations(slug)}
+            for slug, each in found
+        ],
+    }
+
+
+def read_lesson(slug: str, language: str = ENGLISH) -> dict[str, Any]:
+    """A lesson as plain data, with those before and after it."""
+    found = built_in(slug, language)
+    around = [
+        None if name is None else {"slug": name, "title": built_in(name, language).title} for name in neighbours(slug, language)
+    ]
+    return lesson_page(found) | {
+        "slug": slug,
+        "previous": around[0],
+        "next": around[1],
+        "languages": {each: words(each).tables["name"] for each in translations(slug)},
+    }
 
 
 def heads(source: Source) -> dict[str, Any]:
@@ -229,7 +262,7 @@ def _unchanged(source: Source) -> dict[str, str]:
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered,
     "compare": compared, "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
-    "distribution": distribution, "shades": shades,
+    "distribution": distribution, "shades": shades, "lessons": listed_lessons, "read_lesson": read_lesson, "glossary": document.glossary,
 }  # fmt: skip
 
 

@@ -46,18 +46,21 @@ class _Homogeneous(Activate):
 
 class _Relu(_Homogeneous):
     name, title, formula = "relu", "ReLU", Written("max(0, {0})", r"\max(0,{0})")
+    about = "What is negative becomes 0, all else stays: this bend is what makes an MLP more than one matrix."
     slope, kink = Written("{0} where {1} > 0, else 0", r"{0}\cdot[{1}>0]"), "ReLU′(0) = 0, by convention"
     entry = "max(0, {0=})"
 
 
 class _Identity(_Homogeneous):
     name, title, formula = "identity", "identity", Written("{0}", "{0}")
+    about = "No bend at all: each number stays as it is, and the MLP is no more than a product of matrices."
     slope = Written("{0}", "{0}")
     entry, equation, multilinear = "{0}", True, True
 
 
 class _Gelu(Activate):
     name, title = "gelu", "GELU"
+    about = "A ReLU with a soft corner: each number times the chance that a normal random number is below it."
     formula = Written("{0}/2 · (1 + erf({0}/√2))", r"\tfrac12 {0}\,(1+\operatorname{{erf}}({0}/\sqrt2))")
     slope = _GELU_SLOPE
     entry = "{0*}/2 · (1 + erf({0=}/√2))"
@@ -65,6 +68,7 @@ class _Gelu(Activate):
 
 class _GeluTanh(Activate):
     name, title = "gelu_tanh", "GELU (tanh)"
+    about = "A ReLU with a soft corner, by a formula with tanh that is close to GELU and that GPT-2 was trained with."
     formula = Written(
         "{0}/2 · (1 + tanh(√(2/π)·({0} + 0.044715·{0}³)))",
         r"\tfrac12 {0}\,(1+\tanh(\sqrt{{2/\pi}}\,({0}+0.044715\,{0}^3)))",
@@ -75,6 +79,7 @@ class _GeluTanh(Activate):
 
 class _Silu(Activate):
     name, title = "silu", "SiLU"
+    about = "A ReLU with a soft corner: each number times its own sigmoid, which goes from 0 to 1."
     formula = Written("{0} / (1 + e^(-{0}))", r"\frac{{{0}}}{{1+e^{{-{0}}}}}")
     slope = Written("{0} · SiLU′({1})", r"{0}\cdot\operatorname{{SiLU}}'({1})")
     entry = "{0*}/(1 + exp(-{0*}))"
@@ -89,6 +94,7 @@ class Gate(Operation):
 
     activation: Activate
     name, title = "gate", "the gate, times the other branch"
+    about = "One branch of the MLP decides how much of the other is let through, unit by unit."
     formula = Written("{gate}({0}) · {1}", r"\operatorname{{{gate}}}({0})\cdot {1}")
     entry = "{gate}({0=}) · {1*}"
 
@@ -124,6 +130,7 @@ class Cap(Operation):
 
     limit: Number
     name, title = "cap", "soft cap"
+    about = "Small numbers stay nearly as they are, and none goes beyond the cap: no single score or logit can outgrow all others."
     formula = Written("{limit} · tanh({0} / {limit})", r"{limit_latex}\cdot\tanh({0}/{limit_latex})")
     entry = "{limit*} · tanh({0*}/{limit*})"
 

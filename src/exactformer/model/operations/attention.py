@@ -24,6 +24,9 @@ class _Scores(Operation):
     """q kᵀ for every head"""
 
     name, title, formula = "scores", "dot products of queries and keys", TIMES_TRANSPOSED
+    about = (
+        "How well the question of each position fits the label of each other: the larger the score, the more it will look there."
+    )
     letters, sign, entry, equation, multilinear = ("hij", "hik", "hjk"), "·", DOT, True, True
 
     def apply(self, ops: Primitives, q: Any, k: Any) -> Any:
@@ -50,6 +53,7 @@ class _OfRows(Operation):
 class Scale(_OfRows):
     factor: Number
     name, title = "scale", "scale"
+    about = "All numbers times one factor; of scores, so that they do not grow with the dimensions and the softmax stays soft."
     formula = Written("{0} · {factor}", r"{0}\cdot {factor_latex}")
     entry = "{0*} · {factor*}"
 
@@ -73,6 +77,7 @@ class Hide(_OfRows):
 
     sight: Sight
     name, title = "mask", "mask future positions"
+    about = "Where a position may not look, the score becomes −∞ and its weight exactly 0: nothing is learnt from the future."
     formula = Written("{0}, -inf where {hidden}", r"{0},\ -\infty\text{{ where }}{hidden_latex}")
     entry, multilinear = "{0} | row {row}, column {column}", True
 
@@ -93,6 +98,7 @@ class Erase(Operation):
 
     sight: Sight
     name, title = "erase", "erase the weights of future positions"
+    about = "A mistake made on purpose: the mask comes after the softmax, and so the weights of a row no longer add up to 1."
     formula = Written("{0}, 0 where {hidden}", r"{0},\ 0\text{{ where }}{hidden_latex}")
     entry, weights = "{0}", True
 
@@ -120,6 +126,7 @@ class _Shift(_IgnoresShifts):
     """Each row minus its largest entry. A softmax follows, which ignores it: the gradient goes on as it is."""
 
     name, title, formula = "shift", "subtract each row's largest", Written("{0} - max({0})", r"{0}-\max({0})")
+    about = "The largest of each row becomes 0, so that no power of e is too large; the softmax that follows does not notice."
     entry = "x - max({0,})"
 
     def apply(self, ops: Primitives, rows: Any) -> Any:
@@ -131,6 +138,7 @@ class _Shift(_IgnoresShifts):
 
 class _Softmax(_IgnoresShifts):
     name, title, formula = "softmax", "softmax of each row", Written("softmax({0})", r"\operatorname{{softmax}}({0})")
+    about = "Each row becomes shares that add up to 1: e to the power of each number, divided by their sum."
     entry, weights = "exp({0@})/({+exp 0})", True
 
     def apply(self, ops: Values, rows: Any) -> Any:
@@ -149,6 +157,7 @@ class _Hardmax(_IgnoresShifts):
     """The limit of softmax(c · row) for c → ∞: it jumps, and has no gradient."""
 
     name, title = "hardmax", "equal weights for the largest of each row"
+    about = "All weight goes to the largest of each row, shared where several are largest: what a softmax comes to as scores grow."
     formula = Written("hardmax({0})", r"\operatorname{{hardmax}}({0})")
     entry, weights = " | the largest of {0,}", True
 
@@ -160,6 +169,7 @@ class _Mix(Operation):
     """pattern v for every head"""
 
     name, title, formula = "mix", "weighted average of the values", PRODUCT
+    about = "Each position takes the values of the positions that it looks at, each as much as its weight says, and adds them up."
     letters, sign, entry, equation, multilinear = ("hij", "hik", "hkj"), "·", DOT, True, True
 
     def apply(self, ops: Primitives, pattern: Any, v: Any) -> Any:
@@ -173,6 +183,7 @@ class _Mix(Operation):
 
 class _Argmax(Operation):
     name, title = "argmax", "the largest logit"
+    about = "At each position the token with the largest logit comes next, and its lead over all others is proved."
     formula = Written("argmax({0})", r"\operatorname{{argmax}}({0})")
     letters, entry, reduces = ("ij", "ik"), " | the largest of {0:}", True
 

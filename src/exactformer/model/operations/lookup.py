@@ -26,6 +26,7 @@ def _scattered(tape: Tape, step: Step, gradient: Any, rows: list[int]) -> Iterat
 
 class _Lookup(Operation):
     name, title, formula = "lookup", "look up each token's vector", Written("{1}[{0}]", "{1}[{0}]")
+    about = "Each token is a row of a table: from here on the model computes with these numbers, and no longer with words."
     letters, entry = ("ij", "i", "tj"), "{1}"
 
     def apply(self, ops: Values, ids: list[int], table: Any) -> Any:
@@ -41,6 +42,7 @@ class Table(Operation):
 
     positions: range
     name, title = "table", "look up the position"
+    about = "Each position is a row of a table: without it, attention could not tell in which order the tokens stand."
     formula = Written("{0}[position]", r"{0}[\text{{position}}]")
     letters, entry = ("ij", "ij"), "{0}"
 
@@ -58,6 +60,7 @@ class Sinusoidal(Operation):
     positions: range
     dim: int
     name, title = "sinusoidal", "sines and cosines of the position"
+    about = "Each position is told by waves of different lengths, so that near positions look alike and far ones do not."
     formula = Written("sin, cos(position / 10000^(2i/dim))", r"\sin,\cos\left(\text{{position}}/10000^{{2i/d}}\right)")
     letters = ("ij",)
 

@@ -33,6 +33,7 @@ _TO_GAIN = Written("sum over positions of {0} · {1} / {2}", r"\textstyle\sum_t 
 
 class _Mean(Operation):
     name, title, formula = "mean", "mean", Written("mean({0})", r"\operatorname{{mean}}({0})")
+    about = "The average of each row: the first line of a LayerNorm, which brings every position to the same size."
     letters, entry, reduces = ("…ij", "…ik"), "({+0})/{n}", True
 
     def apply(self, ops: Primitives, x: Any) -> Any:
@@ -50,6 +51,7 @@ class _Mean(Operation):
 
 class _Center(Operation):
     name, title, formula = "center", "subtract the mean", Written("{0} - {1}", "{0}-{1}")
+    about = "Each row less its average, so that it is centred on 0: only the differences within a row go on."
     letters, sign, entry, equation = ("ij", "ij", "i0"), "−", "{0} - {1*}", True
 
     def apply(self, ops: Primitives, x: Any, mean: Any) -> Any:
@@ -67,6 +69,7 @@ class _Center(Operation):
 
 class _Variance(Operation):
     name, title, formula = "variance", "variance", Written("mean({0}²)", r"\operatorname{{mean}}({0}^2)")
+    about = "The average of the squares of a centred row: how far its numbers are spread."
     letters, entry, reduces = ("…ij", "…ik"), "({+0²})/{n}", True
 
     def apply(self, ops: Primitives, centered: Any) -> Any:
@@ -83,6 +86,7 @@ class _Variance(Operation):
 
 class _MeanSquare(_Variance):
     name, title = "mean_square", "mean of squares"
+    about = "The average of the squares of a row: how large its numbers are. An RMSNorm does not subtract the mean first."
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class Deviation(Operation):
 
     epsilon: Exact
     name, title, formula = "deviation", "standard deviation", Written("√({0} + ε)", r"\sqrt{{{0}+\varepsilon}}")
+    about = "The square root of the variance, the number that the row will be divided by; ε keeps it away from 0."
 
     @property
     def entry(self) -> str:  # type: ignore[override]
@@ -116,6 +121,7 @@ class RootMeanSquare(Deviation):
     """√(mean of squares + ε)"""
 
     name, title = "rms", "root mean square"
+    about = "The square root of the mean of squares, the number that the row will be divided by; ε keeps it away from 0."
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,7 @@ class Normalise(Operation):
     unit: bool = False
     biased: bool = True
     name = "normalise"
+    about = "Each row is divided by its spread, so that all positions have the same size, and then stretched by learnt weights."
     letters = ("…ij", "…ij", "…i0", "j", "j")
 
     @property

@@ -46,6 +46,7 @@ class Operation:
 
     name: ClassVar[str]
     title: ClassVar[str]
+    about: ClassVar[str]  # what it does and why, in a sentence that a student meets first
     formula: ClassVar[Written]
     letters: ClassVar[tuple[str, ...]] = ()
     sign: ClassVar[str] = ""  # between what it reads, where its matrices can be drawn as an equation

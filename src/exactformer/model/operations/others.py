@@ -13,6 +13,7 @@ OF_CROSS_ENTROPY = Written("({0} - 1 at the target) / T", r"({0}-[\text{{target}
 
 class _Weight(Operation):
     name, title, formula = "weight", "a weight", Written("", "")
+    about = "A number that the model has learnt, or that was chosen by hand; it does not depend on the input."
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Summed(Operation):
 
     ways: tuple[Written, ...]
     name, title = "gradient", "gradient"
+    about = "How much the loss would change if this number changed a little: the sum of what all steps that read it hand back."
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Summed:

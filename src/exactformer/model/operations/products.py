@@ -51,6 +51,7 @@ class _Linear(_Product):
     """y = x W + b"""
 
     name, title = "linear", "multiply by a matrix"
+    about = "Every number of the result is a weighted sum of a row: one dot product with each column of the matrix."
     letters = ("ij", "ik", "kj", "j")
 
     def apply(self, ops: Values, x: Any, w: Any, b: Any = None) -> Any:
@@ -70,6 +71,7 @@ class _Unembed(_Product):
     """y = x Wᵀ + b, where W is the table of embeddings"""
 
     name, title = "unembed", "multiply by the transposed embedding"
+    about = "Each position is held against the vector of every token: the better they fit, the larger the logit of that token."
     formula, letters = TIMES_TRANSPOSED, ("ij", "ik", "jk", "j")
 
     def apply(self, ops: Values, x: Any, w: Any, b: Any = None) -> Any:
@@ -86,6 +88,9 @@ class _Project(_Product):
     """y_h = x W_h + b_h for every head h"""
 
     name, title = "project", "queries, keys or values: x·W for each head"
+    about = (
+        "Each head looks at the stream in its own way: a query asks, a key answers to questions, a value is what is handed over."
+    )
     letters = ("hij", "ik", "hkj", "hj")
 
     def apply(self, ops: Primitives, x: Any, w: Any, b: Any = None) -> Any:
@@ -103,6 +108,7 @@ class _Merge(_Product):
     """y = Σ_h z_h W_h + b"""
 
     name, title = "merge", "join the heads, multiply by W_O"
+    about = "What the heads found is brought together and turned into a vector of the stream, to which it will be added."
     letters = ("ij", "hik", "hkj", "j")
 
     def apply(self, ops: Primitives, z: Any, w: Any, b: Any = None) -> Any:

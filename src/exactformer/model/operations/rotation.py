@@ -26,6 +26,9 @@ class Rotate(Operation):
     rotary: Rotary
     positions: range
     name, title = "rotate", "turn by the position"
+    about = (
+        "Pairs of numbers turn like hands of clocks, further at later positions: scores then depend on how far apart tokens are."
+    )
     formula = Written("turn({0}, position · θ)", r"R_{{\text{{position}}\cdot\theta}}\,{0}")
     letters, entry = ("hij", "hik"), "{turn 0}"
 
@@ -61,6 +64,7 @@ class Share(Operation):
     times: int
     mixed: bool = False  # a mistake: head h reads head h mod n
     name, title = "share", "one for several heads"
+    about = "Several heads of queries use the same keys or values, which saves memory and changes no formula."
     formula = Written("{0}, each for {times} heads", r"{0}\ (\text{{each for }}{times}\text{{ heads}})")
     letters, entry, multilinear = ("hij", "gij"), "{0}", True
 

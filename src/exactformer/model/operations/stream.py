@@ -30,6 +30,7 @@ class _PassesOn(Operation):
 
 class _Same(_PassesOn):
     name, title, formula = "same", "unchanged", Written("{0}", "{0}")
+    about = "Nothing is computed: the numbers go on under the name that the next steps know them by."
     entry, equation = "{0}", True
 
     def apply(self, ops: Values, x: Any) -> Any:
@@ -38,6 +39,7 @@ class _Same(_PassesOn):
 
 class _Add(_PassesOn):
     name, title, formula = "add", "add", Written("{0} + {1}", "{0}+{1}")
+    about = "What was found is added to what was there, entry by entry, so that nothing of the stream is lost on the way."
     letters, sign, entry, equation = ("ij", "ij", "ij"), "+", "{0} + {1}", True
 
     def apply(self, ops: Values, x: Any, y: Any) -> Any:

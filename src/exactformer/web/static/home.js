@@ -8,7 +8,11 @@ const TOKENS = 8; // of an example that its card shows
 
 export async function homeView(store) {
   const trouble = h("div", { "aria-live": "polite" });
-  const [{ examples }, { model }] = await Promise.all([store.get("examples"), store.get("about")]);
+  const [{ examples }, { model }, { lessons, languages }] = await Promise.all([
+    store.get("examples"),
+    store.get("about"),
+    store.get("lessons"),
+  ]);
   const before = recent();
   return h(
     "main",
@@ -25,6 +29,7 @@ export async function homeView(store) {
       ),
     ),
     model ? certifiedSection(model) : null,
+    lessons.length ? lessonSection(lessons, languages) : null,
     h(
       "section",
       { "aria-labelledby": "examples" },
@@ -44,6 +49,32 @@ export async function homeView(store) {
           ),
         )
       : null,
+  );
+}
+
+/** The lessons in the order in which they are read. */
+function lessonSection(lessons, languages) {
+  const others = Object.keys(languages).filter((language) => language !== "en" && lessons.some((each) => each.languages.includes(language)));
+  const to = (view, language) => address({ source: "lesson", view, language });
+  return h(
+    "section",
+    { "aria-labelledby": "lessons" },
+    h("h2", { id: "lessons" }, "Lessons"),
+    h(
+      "ol",
+      { class: "lesson-list" },
+      lessons.map(({ slug, title, summary }) => h("li", {}, h("a", { class: "card", href: to(slug) }, h("h3", {}, title), h("p", {}, summary)))),
+    ),
+    others.map((language) =>
+      h(
+        "p",
+        { class: "lesson-languages", lang: language },
+        `${languages[language]}: `,
+        lessons
+          .filter((each) => each.languages.includes(language))
+          .flatMap(({ slug, title }, n) => [n ? " · " : "", h("a", { href: to(slug, language), hreflang: language }, title)]),
+      ),
+    ),
   );
 }
 

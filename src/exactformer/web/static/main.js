@@ -3,7 +3,9 @@
 import { h, problem } from "./dom.js";
 import { Certified } from "./certified.js";
 import { checkView } from "./check.js";
+import { learn } from "./glossary.js";
 import { homeView } from "./home.js";
+import { lessonView } from "./lesson.js";
 import { Pass } from "./pass.js";
 import { read } from "./route.js";
 import { openStore } from "./store.js";
@@ -17,6 +19,7 @@ const PAGES = new Map([
   ["", "home"],
   ["check", "check"],
   ["certified", "certified"],
+  ["lesson", "lesson"],
 ]);
 let shown = null;
 if (!store.live && !location.hash && store.held.at) history.replaceState(null, "", store.held.at); // where it was written
@@ -29,6 +32,7 @@ async function show() {
   if (page !== "certified") certified.stop();
   if (page === "pass") {
     place(pass.element, page);
+    await learn(store);
     await pass.show(route);
   } else {
     pass.left();
@@ -44,6 +48,11 @@ async function show() {
         await certified.show(route);
         return;
       }
+      if (page === "lesson") {
+        const view = await lessonView(store, route);
+        if (JSON.stringify(read()) === JSON.stringify(route)) place(view, `lesson ${location.hash}`);
+        return;
+      }
       const view = page === "home" ? await homeView(store) : shown === "check" ? null : checkView(store);
       if (view && read().source === route.source) place(view, page);
     } catch (error) {
@@ -57,7 +66,7 @@ function place(view, page) {
   if (old !== view) old.replaceWith(view);
   if (shown !== null && shown !== page) view.focus({ preventScroll: true });
   if (shown !== page) scrollTo(0, 0);
-  if (page !== "pass" && page !== "walk") document.title = "exactformer";
+  if (!["pass", "walk"].includes(page) && !page.startsWith("lesson")) document.title = "exactformer";
   shown = page;
 }
 

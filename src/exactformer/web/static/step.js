@@ -1,6 +1,7 @@
 // One step: its formula, the matrices that it reads, and the one that it computes.
 
 import { button, h, scrolling } from "./dom.js";
+import { about } from "./glossary.js";
 import { short } from "./book.js";
 import { copied, copyMenu } from "./copy.js";
 import { distributionBox } from "./distribution.js";
@@ -31,6 +32,7 @@ export class StepView {
         {},
         h("p", { class: "eyebrow" }, where(step)),
         h("h2", { id: "step-title" }, sentence(step)),
+        about(step),
         scrolling(h("div", { class: "formula" }, math(`${short(step.name)} = ${step.formula}`)), "Formula of the step"),
       ),
       remarks(step, options),

@@ -14,7 +14,7 @@ const SMALLEST = 0.72; // to which letters shrink, so that a table fits
 const FADE = 48; // pixels at the right that fade where a table goes on
 const HEIGHT = 37; // pixels of a row and the gap below it, where rows are drawn as needed
 
-/** options: { head, caption, role, heat, transposed, picked: [row of each position], open(index), lit(index), changed(index), selected } */
+/** options: { head, caption, note, role, heat, only, transposed, picked: [row of each position], open(index), lit(index), changed(index), selected } */
 export class Matrix {
   constructor(book, step, options) {
     Object.assign(this, { book, step, options });
@@ -25,7 +25,8 @@ export class Matrix {
     this.narrow = this.columns > NARROW && this.columns <= DRAWN;
     this.winners = this.columns > DRAWN ? book.winners(step) : [];
     this.left = this.leftOf(this.winners[options.row ?? this.rows - 1] ?? 0);
-    this.windowed = this.rows > DRAWN;
+    this.alone = options.only ?? null; // the one row that is shown, where not all are
+    this.windowed = this.rows > DRAWN && this.alone === null;
     [this.above, this.below] = [spacer(), spacer()];
     this.body = h("tbody", {}, this.above, this.below);
     this.head = h("thead");
@@ -45,7 +46,7 @@ export class Matrix {
     this.table.addEventListener("keydown", (event) => this.moved(event));
     if (this.windowed)
       this.scroller.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()), { passive: true });
-    this.focus = [0, this.left];
+    this.focus = [this.alone ?? 0, this.left];
     this.lines = new Map();
     this.draw(true);
     if (this.columns > COMPACT && !this.windowed) this.fitted();
@@ -73,6 +74,7 @@ export class Matrix {
 
   /** The rows in sight, and some more. */
   get seen() {
+    if (this.alone !== null) return [this.alone, this.alone + 1];
     if (!this.windowed) return [0, this.rows];
     const first = Math.floor(this.scroller.scrollTop / HEIGHT / SPARE) * SPARE;
     const count = Math.ceil((this.scroller.clientHeight || 500) / HEIGHT);
@@ -146,8 +148,8 @@ export class Matrix {
     }
     this.above.style.height = `${top * HEIGHT}px`;
     this.below.style.height = `${(this.rows - bottom) * HEIGHT}px`;
-    this.above.hidden = top === 0;
-    this.below.hidden = bottom === this.rows;
+    this.above.hidden = top === 0 || !this.windowed;
+    this.below.hidden = bottom === this.rows || !this.windowed;
   }
 
   /** Put the numbers that have come since into a row. */
@@ -252,7 +254,7 @@ export class Matrix {
     event.preventDefault();
     event.stopPropagation();
     const [i, j] = [this.focus[0] + di, this.focus[1] + dj];
-    if (i < 0 || j < this.left || i >= this.rows || j >= Math.min(this.left + DRAWN, this.columns)) return;
+    if (i < 0 || i !== (this.alone ?? i) || j < this.left || i >= this.rows || j >= Math.min(this.left + DRAWN, this.columns)) return;
     this.focus = [i, j];
     if (this.windowed && !this.body.querySelector(`[data-at="${i} ${j}"]`)) {
       this.scroller.scrollTop = i * HEIGHT;

@@ -1,0 +1,143 @@
+"""Lessons for `exactformer check`: bound numbers, claims and views become findings of the same report as claims of worksheets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from exactformer.checking import check_text as check_worksheets
+from exactformer.checking import command
+from exactformer.checking import fix_text as fix_worksheets
+from exactformer.checking import lessons as worksheet_lessons
+from exactformer.checking.checker import finding, read_source
+from exactformer.checking.claims import PrintedClaim
+from exactformer.checking.command import Checked, Ways
+from exactformer.checking.fixing import better, to_fix
+from exactformer.checking.report import CheckReport, Finding
+from exactformer.checking.verdicts import Verdict
+from exactformer.lessons.building import built, is_current
+from exactformer.lessons.built_in import lesson_text, lessons
+from exactformer.lessons.examining import Entry, Examined, examined
+from exactformer.lessons.lesson import Lesson, LessonError, Span
+from exactformer.lessons.numerals import corrected, printed
+from exactformer.lessons.reader import is_lesson, read
+from exactformer.messages import short
+from exactformer.numbers import Undecided
+
+
+def check_text(text: str, name: str = "worksheet.toml", folder: Path | None = None) -> CheckReport:
+    """Judge every claim of a worksheet or page, and every bound number, claim and view of a lesson.
+
+    >>> text = "<!-- exactformer: use capstone -->\\nIt is <!-- exactformer: blocks.0.attn.pattern[0, 1, 0] -->0.25.\\n"
+    >>> report = check_text(text, "lesson.md")
+    >>> report.first_wrong.place, report.first_wrong.true
+    ('blocks.0.attn.pattern[0, 1, 0]', '0.27')
+    """
+    if Path(name).suffix.lower() == ".toml" or not is_lesson(text):
+        return check_worksheets(text, name)
+    return report(read(text, name, folder))
+
+
+def fix_text(text: str, found: CheckReport, folder: Path | None = None) -> str:
+    """The text with what is not right put right: claims of worksheets, bound numbers, the text of views."""
+    if Path(found.name).suffix.lower() == ".toml" or not is_lesson(text):
+        return fix_worksheets(text, found)
+    for f in found.findings:
+        if f.kind == "claim" and f.bad:
+            raise LessonError([f"{found.name}:{f.line}: a claim cannot be corrected: {f.subject}: {f.true}"])
+    fixed = text
+    for f in sorted(to_fix(found), key=lambda f: f.span, reverse=True):
+        if not f.field.startswith(("bound", "view")):
+            start, end = f.span
+            fixed = fixed[:start] + better(text, f, found.name) + fixed[end:]
+    fixed = built(read(fixed, found.name, folder))
+    if to_fix(check_text(fixed, found.name, folder)):
+        raise LessonError([f"{found.name}: was not fixed: with its numbers rewritten it does not read as it should"])
+    return fixed
+
+
+def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format: bool = False) -> Checked:
+    """`checking.check_files` of worksheets, pages and lessons; worksheets that a lesson names are read from its folder."""
+
+    def folder(name: str) -> Path | None:
+        return None if name in lessons() else Path(name).parent
+
+    ways = Ways(
+        read=lambda source: lesson_text(os.fspath(source)) if os.fspath(source) in lessons() else read_source(source),
+        check=lambda text, name: check_text(text, name, folder(name)),
+        fix=lambda text, found: fix_text(text, found, folder(found.name)),
+        built_in=lambda: (*lessons(), *worksheet_lessons()),
+    )
+    return command.check_files(files, fix, json_format, ways)
+
+
+def report(lesson: Lesson) -> CheckReport:
+    found = examined(lesson)
+    findings = [*_bound(found), *_rows(found), *_claims(found), *_views(found), *_printed(found)]
+    return CheckReport(lesson.name, tuple(sorted(findings, key=lambda f: f.span)))
+
+
+def _bound(found: Examined) -> Iterator[Finding]:
+    problems: list[str] = []
+    read_so_far: list[tuple[Entry, PrintedClaim]] = []
+    for entry in found.entries:
+        if entry.spot.open:
+            yield _unwritten(found, entry.bound.line, str(entry.bound.to), entry.spot.span)
+            continue
+        try:
+            claim = PrintedClaim(
+                entry.node, entry.index, printed(entry.spot.text, entry.of_tokens), ("bound", entry.bound.line, "number")
+            )
+        except (ValueError, Undecided) as error:
+            problems.append(f"{found.lesson.name}:{found.lesson.line(entry.spot.span[0])}: {entry.bound.to}: {error}")
+            continue
+        entry.record.nodes[entry.node].printed.setdefault(entry.index, claim.printed)
+        read_so_far.append((entry, claim))
+    if problems:
+        raise LessonError(problems)
+    for entry, claim in read_so_far:
+        one = finding(found.lesson.text, entry.record, claim, entry.spot.span)
+        yield replace(one, true=_true(entry, claim, one)) if one.bad else one
+
+
+def _true(entry: Entry, claim: PrintedClaim, one: Finding) -> str:
+    try:
+        return corrected(entry.value, claim.printed, entry.spot.style)
+    except (ValueError, Undecided):
+        return one.true
+
+
+def _rows(found: Examined) -> Iterator[Finding]:
+    for row in found.rows:
+        yield _unwritten(found, row.bound.line, str(row.bound.to), row.spot.span)
+
+
+def _unwritten(found: Examined, line: int, subject: str, span: Span) -> Finding:
+    said = "is not written yet: build the lesson (exactformer lesson build)"
+    return Finding(line, "bound", span, subject, (), "?", "view", Verdict.WRONG, said, said, False)
+
+
+def _claims(found: Examined) -> Iterator[Finding]:
+    for view, judged in found.claims:
+        said = {Verdict.RIGHT: "holds", Verdict.WRONG: "is wrong", Verdict.UNDECIDED: "is undecided"}[judged.verdict]
+        text = f"{said}: {judged.why}"
+        yield Finding(
+            view.line, "claim", view.span, short(view.claim, 120), (), view.claim, "claim", judged.verdict, text, text, False
+        )
+
+
+def _views(found: Examined) -> Iterator[Finding]:
+    for view, _, text in found.views:
+        if view.kind == "exercise" and is_current(view, text, found.lesson):
+            continue
+        current = is_current(view, text, found.lesson)
+        said = "is current" if current else "what stands below it is not current: build the lesson (exactformer lesson build)"
+        verdict = Verdict.RIGHT if current else Verdict.WRONG
+        yield Finding(view.line, "view", view.span, f"{view.kind} {view.to}", (), "", "view", verdict, said, said, False)
+
+
+def _printed(found: Examined) -> Iterator[Finding]:
+    for claim in found.printed:
+        yield finding(found.lesson.text, *claim)

@@ -1,0 +1,231 @@
+"""A lesson held against its passes: the true value of every bound number, what should stand for every view, whether claims hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from exactformer.checking.blocks import Block as Worksheet
+from exactformer.checking.checker import Claim, Known, claims_of
+from exactformer.checking.gradients import nodes as gradient_nodes
+from exactformer.checking.record import Node, Record
+from exactformer.checking.steps import record_of
+from exactformer.lessons.claims import Judged, judged
+from exactformer.lessons.languages import words
+from exactformer.lessons.lesson import Bound, Index, Lesson, LessonError, Spot, Use, View
+from exactformer.lessons.passes import PassError, Source, entry, gradient_of, has_model, source_of, step_at, times, trace_of
+from exactformer.lessons.views import written
+from exactformer.messages import Refused
+from exactformer.model.operations.attention import ARGMAX
+from exactformer.numbers import Undecided, total
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One bound number: where it stands, and what it is. Without a spot of its own, `whole` says how to write the row it is of."""
+
+    bound: Bound
+    spot: Spot
+    node: str
+    index: Index
+    value: Any
+    record: Record
+    of_tokens: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that is still to be written: `?` stands for (1, 0)."""
+
+    bound: Bound
+    spot: Spot
+    values: tuple[Any, ...]
+
+
+@dataclass
+class Examined:
+    lesson: Lesson
+    entries: list[Entry] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    views: list[tuple[View, Source, str]] = field(default_factory=list)
+    claims: list[tuple[View, Judged]] = field(default_factory=list)
+    printed: list[Claim] = field(default_factory=list)  # of the tables [[claims]] of fenced worksheets
+    sources: dict[int, Source] = field(default_factory=dict)  # by the place of the block in the lesson
+
+
+def examined(lesson: Lesson) -> Examined:
+    """LessonError lists every step, index and table that does not fit."""
+    return _Examination(lesson).made()
+
+
+class _Examination:
+    def __init__(self, lesson: Lesson) -> None:
+        self.lesson, self.found = lesson, Examined(lesson)
+        self.problems: list[str] = []
+        self.source: Source | None = None
+        self.record = Record()
+        self.known = Known(self.record, None)
+
+    def made(self) -> Examined:
+        for n, block in enumerate(self.lesson.blocks):
+            match block:
+                case Use():
+                    self.attempt(block.line, lambda block=block: self.use(block))  # type: ignore[misc]
+                case Bound() if self.source is not None:
+                    self.attempt(block.line, lambda block=block: self.bound(block))  # type: ignore[misc]
+                case View() if self.source is not None:
+                    self.attempt(block.line, lambda block=block: self.view(block))  # type: ignore[misc]
+            if self.source is not None:
+                self.found.sources[n] = self.source
+        if self.problems:
+            raise LessonError(self.problems)
+        return self.found
+
+    def attempt(self, line: int, what: Callable[[], T]) -> None:
+        try:
+            what()
+        except Undecided as error:
+            self.problems.append(f"{self.lesson.name}:{line}: {error}")
+        except Refused as error:
+            said = str(error)
+            self.problems.append(said if said.startswith(f"{self.lesson.name}:") else f"{self.lesson.name}:{line}: {said}")
+
+    def use(self, use: Use) -> None:
+        if use.fence >= 0 and not has_model(use, self.lesson.name):
+            self.claims(use)
+            return
+        self.source = None  # where this fails, what follows is not held against the pass before
+        source = source_of(use, self.lesson)
+        trace = trace_of(source._replace(backward=False, target=""))
+        self.record = record_of(trace)
+        for weight in trace.weights:
+            self.record.add(Node(weight.name, weight.values, (), lambda inputs: inputs[0]))
+        if source.backward:
+            for node in gradient_nodes(gradient_of(source)):
+                self.record.add(node)
+            self.record.has_gradients = True
+        self.source, self.known = source, Known(self.record, trace)
+        self.claims(use)
+
+    def claims(self, use: Use) -> None:
+        """Tables of claims in a fenced worksheet."""
+        if use.fence < 0 or "claims" not in use.worksheet:
+            return
+        block = Worksheet(use.worksheet, use.fence, use.line - 1)
+        self.known, found = claims_of(block, self.lesson.name, self.known)
+        self.found.printed += found
+
+    def view(self, view: View) -> None:
+        assert self.source is not None
+        if view.kind == "claim":
+            self.found.claims.append((view, judged(view.claim, self.source)))
+            return
+        if view.kind == "exercise":
+            self.exercise(view)
+        self.found.views.append((view, self.source, written(view, self.source, words(self.lesson.language))))
+
+    def exercise(self, view: View) -> None:
+        """Is there such a number? Its value is not looked at."""
+        assert self.source is not None
+        source = self.source if view.tokens is None else self.source._replace(tokens=view.tokens)
+        step = step_at(source, view.to.step)
+        if view.total:
+            total(list(entry(step.values, view.to, whole=False).flat))
+        else:
+            entry(step.values, view.to)
+
+    def bound(self, bound: Bound) -> None:
+        assert self.source is not None
+        if bound.to.step == "loss" and "loss" in self.record.nodes:
+            values, of_tokens = self.record.nodes["loss"].truth, False
+        else:
+            step = step_at(self.source, bound.to.step)
+            of_tokens = step.operation is ARGMAX
+            values = self.record.nodes[step.name].truth
+        for spot, index in self.placed(bound, values):
+            if index is None:
+                part = entry(values, bound.to, whole=False)
+                self.found.rows.append(Row(bound, spot, tuple(part.reshape(-1))))
+            elif spot.text not in ("…", "..."):
+                self.found.entries.append(Entry(bound, spot, bound.to.step, index, values[index], self.record, of_tokens))
+
+    def placed(self, bound: Bound, values: Any) -> Iterator[tuple[Spot, Index | None]]:
+        """Each printed number with the entry that it is bound to; None for a row that is still to be written."""
+        to, shape = bound.to, values.shape
+        prefix = to.index
+        if len(prefix) == len(shape) - 1 and shape[-1] == 1 and bound.kind == "number":
+            prefix = (*prefix, 0)
+        entry(values, to, whole=False)  # refuses what is out of range
+        left = shape[len(prefix) :]
+        while len(left) > 1 and left[0] == 1 and len(left) > 2 - (bound.kind == "number"):
+            prefix, left = (*prefix, 0), left[1:]  # of a single head, or row, the number need not be said
+        if not left:
+            if bound.kind != "number":
+                raise PassError(f"{to}: is one number: write the comment directly before it, not on a line of its own")
+            yield bound.rows[0][0], prefix
+        elif bound.kind == "number":
+            yield from self.inline(bound, prefix, left)
+        else:
+            yield from self.block(bound, prefix, left)
+
+    def inline(self, bound: Bound, prefix: Index, left: Index) -> Iterator[tuple[Spot, Index | None]]:
+        """A row in the prose: (1, 0)."""
+        (spot,) = bound.rows[0]
+        if len(left) > 1:
+            raise PassError(f"{bound.to}: is {times(left)} numbers: write the comment on a line of its own, before a table of them")
+        if spot.open:
+            yield spot, None
+            return
+        spots = _split(spot)
+        if len(spots) != left[0]:
+            said = f"{len(spots)} number{'s' * (len(spots) != 1)} behind it"
+            raise PassError(f"{bound.to}: is {left[0]} numbers, but there are {said}: {spot.text}")
+        for n, each in enumerate(spots):
+            yield each, (*prefix, n)
+
+    def block(self, bound: Bound, prefix: Index, left: Index) -> Iterator[tuple[Spot, Index]]:
+        if len(left) > 2:
+            raise PassError(f"{bound.to}: is {times(left)} numbers: say which of the {left[0]} is meant, as in {bound.to.step}[0]")
+        high, wide = left if len(left) == 2 else (1, left[0])
+        rows = self.fitted(bound, high, wide)
+        for i, j in np.ndindex(high, wide):
+            yield rows[i][j], (*prefix, i, j) if len(left) == 2 else (*prefix, j)
+
+    def fitted(self, bound: Bound, high: int, wide: int) -> list[tuple[Spot, ...]]:
+        """The printed numbers in so many rows; of a table, the last columns, after those that name its rows."""
+        rows = list(bound.rows)
+        if high == 1 and len(rows) == wide and bound.kind == "table":  # a row that stands as a column
+            rows = [tuple(row[-1] for row in rows)]
+        if bound.kind == "code":
+            flat = [spot for row in rows for spot in row]
+            rows = [tuple(flat[i * wide : (i + 1) * wide]) for i in range(high)] if len(flat) == high * wide else rows
+        enough = [len(row) >= wide if bound.kind == "table" else len(row) == wide for row in rows]
+        if len(rows) != high or not all(enough):
+            there = f"{len(rows)} row{'s' * (len(rows) != 1)} of {len(rows[0]) if rows else 0}"
+            raise PassError(f"{bound.to}: is {high} × {wide} numbers, but the {bound.kind} has {there}")
+        return [row[-wide:] for row in rows]
+
+
+def _split(spot: Spot) -> list[Spot]:
+    """The numbers of a row in brackets, each with its place."""
+    text, start = spot.text, spot.span[0]
+    if text[:1] in ("(", "[") and text[-1:] in (")", "]"):
+        inside = text[1:-1]
+        start += 1
+    else:
+        inside = text
+    found, depth, begin = [], 0, 0
+    for n, sign in enumerate(inside + ","):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and not depth:
+            piece = inside[begin:n]
+            left = len(piece) - len(piece.lstrip())
+            bare = piece.strip()
+            found.append(Spot((start + begin + left, start + begin + left + len(bare)), bare, spot.style))
+            begin = n + 1
+    return found

@@ -1,0 +1,119 @@
+"""What a lesson is made of: prose, passes, bound numbers and views, each with its place in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from exactformer.messages import Refused
+
+Span = tuple[int, int]
+Index = tuple[int, ...]
+Style = Literal["plain", "bold", "code", "math"]
+ViewKind = Literal["step", "number", "picture", "break", "claim", "exercise"]
+
+
+class LessonError(Refused):
+    """A lesson that is refused. Every problem is one line with its file and line; the message is the first of them."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        more = len(self.problems) - 1
+        super().__init__(self.problems[0] + (f" (and {more} more problem{'s' * (more > 1)})" if more else ""))
+
+
+@dataclass(frozen=True)
+class Use:
+    """Which pass is meant from here on: a built-in example by `name`, or the text of a worksheet, which errors call `name`."""
+
+    line: int
+    name: str
+    worksheet: str = ""
+    file: str = ""  # the worksheet beside the lesson that it names, not yet read
+    tokens: str | None = None
+    backward: bool = False
+    target: str = ""  # target tokens of the loss; "" for the input itself
+    fence: int = -1  # where the fenced worksheet begins in the text, for its claims
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A step of the pass, or some of it: blocks.0.attn.pattern[0, 1]."""
+
+    step: str
+    index: Index = ()
+
+    def __str__(self) -> str:
+        return self.step + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where one printed number stands, and how it is set."""
+
+    span: Span
+    text: str
+    style: Style = "plain"
+
+    @property
+    def open(self) -> bool:
+        """Is it still to be written?"""
+        return self.text == "?"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number in the prose (one spot), or a table, matrix or code block (rows of spots), bound to a step."""
+
+    line: int
+    span: Span  # of the comment
+    to: Reference
+    kind: Literal["number", "table", "matrix", "code"]
+    rows: tuple[tuple[Spot, ...], ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """`written` is where the text for plain readers stands, None where it is not there yet; `prefix` begins each of its lines."""
+
+    line: int
+    span: Span  # of the comment, or of all up to the closing one
+    kind: ViewKind
+    to: Reference = Reference("")
+    position: int | None = None
+    head: int | None = None
+    digits: int = 30
+    mistake: str = ""
+    claim: str = ""
+    tokens: str | None = None  # of an exercise about another input
+    total: bool = False  # does an exercise ask for the sum of a row?
+    hints: tuple[str, ...] = ()
+    written: Span | None = None
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class Prose:
+    span: Span
+    text: str
+
+
+Block = Prose | Use | Bound | View
+
+
+@dataclass(frozen=True)
+class Lesson:
+    name: str
+    text: str
+    title: str
+    blocks: tuple[Block, ...]
+    summary: str = ""
+    next: str = ""
+    language: str = "en"
+    folder: Path | None = None  # where worksheets beside it may be read; None where there is no such place
+    body: int = 0  # where the text begins after its front matter
+
+    def line(self, at: int) -> int:
+        return self.text.count("\n", 0, at) + 1

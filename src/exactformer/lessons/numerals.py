@@ -1,0 +1,132 @@
+"""How a number is written into a lesson, and what is read there: a fraction, a closed form, a decimal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from flint import arb
+
+from exactformer.checking.printed import Claimed, Printed, Token
+from exactformer.checking.printed import read as read_printed
+from exactformer.checking.verdicts import Verdict, judge, nearest
+from exactformer.lessons.lesson import Style
+from exactformer.model.arithmetics.exact import MASKED
+from exactformer.numbers import Exact, Named, Undecided, Undefined, closed_form
+
+SHORT = 14  # characters of a fraction or closed form that a student reads at a glance
+DECIMALS = 4
+_HIDDEN = ("-inf", "−inf", "-∞", "−∞", r"-\infty")
+_FRACTION = re.compile(r"\\[dt]?frac\s*(?:\{([^{}]*)\}|([0-9a-z]))\s*(?:\{([^{}]*)\}|([0-9a-z]))")
+_ROOT = re.compile(r"\\sqrt\s*(?:\{([^{}]*)\}|([0-9a-z]))")
+_LATEX = {
+    r"\cdot": "·",
+    r"\times": "·",
+    r"\left": "",
+    r"\right": "",
+    r"\,": " ",
+    r"\pi": "π",
+    r"\ln": "log",
+    r"\log": "log",
+    r"\exp": "exp",
+}
+
+
+def printed(text: str, of_tokens: bool = False) -> Claimed:
+    r"""What is read; ValueError says what is wrong with it.
+
+    >>> printed("0.270").place, printed("e/(1+e)").value, printed(r"\frac{1}{1+e}").value
+    (-3, <e/(1+e)>, <1/(1+e)>)
+    """
+    if of_tokens:
+        return Token(text)
+    bare = text.strip()
+    if bare in _HIDDEN:
+        return Printed(text, None, None)
+    try:
+        return read_printed(bare.removesuffix("…").rstrip() if bare != "…" else bare)
+    except ValueError:
+        pass
+    if bare.lstrip("+-−").replace(".", "").replace("_", "").isdigit():
+        return read_printed(bare)  # a plain number that is refused says so in its own words
+    return Printed(text, closed_form(plain(bare)), None)
+
+
+def plain(latex: str) -> str:
+    r"""A formula without the marks of LaTeX, where it is a plain one.
+
+    >>> plain(r"\frac{e^{2}}{1+\sqrt{2}}")
+    '((e^(2))/(1+√(2)))'
+    """
+    text = latex
+    for mark, sign in _LATEX.items():
+        text = re.sub(re.escape(mark) + r"(?![A-Za-z])", sign, text)
+    text = re.sub(r"\^\s*\{([^{}]*)\}", r"^(\1)", text)
+    for _ in range(20):
+        before = text
+        text = _ROOT.sub(lambda m: f"√({m[1] or m[2]})", text)
+        text = _FRACTION.sub(lambda m: f"(({m[1] or m[2]})/({m[3] or m[4]}))", text)
+        text = re.sub(r"\^\s*\{([^{}]*)\}", r"^(\1)", text)
+        if text == before:
+            break
+    return text
+
+
+def written(x: Any, style: Style = "plain") -> str:
+    """The shortest exact form that can be read at a glance, else proved decimals.
+
+    >>> from exactformer.numbers import exact, exp
+    >>> e = exp(1)
+    >>> written(exact("1/2")), written(e / (1 + e)), written(e / (1 + e + e**3 * 7 / 3)), written(exact("1/2"), "math")
+    ('1/2', 'e/(1+e)', '0.0537', '1/2')
+    """
+    if x is MASKED:
+        return r"-\infty" if style == "math" else "-∞"
+    if isinstance(x, str):
+        return x
+    if isinstance(x, Exact | Named):
+        for text in (_latex(x), str(x)) if style == "math" else (str(x),):
+            if (
+                text
+                and len(text) <= (3 if style == "math" and text.startswith("\\") else 1) * SHORT
+                and "≈" not in text
+                and _says(x, text)
+            ):
+                return text
+    return decimal(x, DECIMALS)
+
+
+def _latex(x: Exact | Named) -> str:
+    return x.latex if isinstance(x, Named) else ""
+
+
+def _says(x: Any, text: str) -> bool:
+    """Is it read as the number that it is?"""
+    try:
+        return judge(x, printed(text)) is Verdict.RIGHT
+    except (ValueError, Undecided):
+        return False
+
+
+def decimal(x: Any, places: int) -> str:
+    """So many proved decimals, rounded; so many digits where the number is smaller than these."""
+    if isinstance(x, Undefined) or x is None:
+        raise ValueError(f"is undefined: {x.why}" if isinstance(x, Undefined) else "is no number")
+    value = Exact(x.mid().fmpq()) if isinstance(x, arb) else x
+    if not isinstance(value, Exact | Named):
+        raise ValueError(f"is {value}, whose decimals are not proved")
+    units = nearest(value, -places)
+    tiny = units == 0 and not (isinstance(value, Exact) and value.value == 0)
+    text = value.digits(places) if tiny else Printed("0." + "0" * places, None, -places).rewritten(units)
+    if judge(x, read_printed(text)) is not Verdict.RIGHT:
+        raise ValueError("has decimals that could not be proved")
+    return text
+
+
+def corrected(x: Any, claim: Claimed, style: Style) -> str:
+    """What should stand there: a decimal with as many places, an exact form as an exact form."""
+    if isinstance(claim, Printed) and claim.place is not None and x is not MASKED:
+        value = Exact(x.mid().fmpq()) if isinstance(x, arb) else x
+        if isinstance(value, Exact | Named):
+            return claim.rewritten(nearest(value, claim.place))
+    return written(x, style)

@@ -1,0 +1,239 @@
+"""The reader of lessons: from a Markdown text to its blocks. Strict: whatever is nearly a directive is a problem with its line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from difflib import SequenceMatcher, get_close_matches
+from pathlib import Path
+from typing import Any
+
+from exactformer.lessons.directives import DirectiveError, directive
+from exactformer.lessons.lesson import Block, Bound, Lesson, LessonError, Prose, Span, Use, View
+from exactformer.lessons.scanning import LONGEST_COMMENT, Comment, Fence, Unclosed, scan
+from exactformer.lessons.spots import SpotError, behind, following
+from exactformer.messages import quoted, short
+
+LARGEST = 2**20  # characters of a lesson
+MOST_DIRECTIVES = 2000
+OURS = "exactformer"
+_FIRST = re.compile(r"\s*/?\s*([A-Za-z_-]+)")
+_DIRECTIVE = re.compile(r"\s*exactformer\s*:(.*)", re.DOTALL)
+_CLOSING = re.compile(r"\s*/\s*exactformer\s*")
+_FRONT = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
+_FIELDS = ("summary", "next", "language")
+_HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Z]{2})?")
+_MODEL = re.compile(r"^\s*\[(model|circuit)\]", re.MULTILINE)
+_RESERVED = re.compile("[\ue000-\ue002]")
+
+
+def is_lesson(text: str) -> bool:
+    """Does a text have a comment that is a directive, or nearly one?"""
+    if "<!--" not in text:
+        return False
+    return any(_like_ours(each.text) for each in scan(text) if isinstance(each, Comment))
+
+
+def read(text: str, name: str = "lesson.md", folder: Path | None = None) -> Lesson:
+    """A lesson; LessonError lists every problem that it has.
+
+    >>> lesson = read("# Hello\\n\\n<!-- exactformer: use capstone -->\\n\\nIt is <!-- exactformer: embed[0, 1] -->**0**.\\n")
+    >>> lesson.title, [type(block).__name__ for block in lesson.blocks]
+    ('Hello', ['Prose', 'Use', 'Prose', 'Bound', 'Prose'])
+    >>> read("<!-- exactfromer: use capstone -->")
+    Traceback (most recent call last):
+    exactformer.lessons.lesson.LessonError: lesson.md:1: 'exactfromer: use capstone' is nearly a directive: ...
+    """
+    if len(text) > LARGEST:
+        raise LessonError([f"{name}: has {len(text):,} characters; a lesson may have {LARGEST:,}"])
+    return _Reader(text, name, folder).lesson()
+
+
+class _Reader:
+    def __init__(self, text: str, name: str, folder: Path | None) -> None:
+        self.text, self.name, self.folder = text, name, folder
+        self.problems: list[tuple[int, str]] = []
+        self.blocks: list[Block] = []
+        self.at = 0  # up to here the text is taken
+        self.used = False
+
+    def lesson(self) -> Lesson:
+        front, self.at = self._front()
+        body = self.at
+        reserved = _RESERVED.search(self.text)
+        if reserved:
+            self._problem(reserved.start(), f"U+{ord(reserved[0]):04X} is not a character of a text")
+        found = scan(self.text, body)
+        self.fences = {each.span[0]: each for each in found if isinstance(each, Fence)}
+        if sum(isinstance(each, Comment) for each in found) > MOST_DIRECTIVES:
+            raise LessonError([f"{self.name}: has more than {MOST_DIRECTIVES:,} comments"])
+        events = [each for each in found if not isinstance(each, Comment) or self._ours(each)]
+        n = 0
+        while n < len(events):
+            n += self._take(events, n)
+        self._prose(len(self.text))
+        title = self._title(body, [each.span for each in found if isinstance(each, Fence)])
+        if self.problems:
+            raise LessonError([f"{self.name}:{line}: {problem}" for line, problem in sorted(self.problems)])
+        return Lesson(self.name, self.text, title, tuple(self.blocks), folder=self.folder, body=body, **front)
+
+    def _take(self, events: list[Any], n: int) -> int:
+        """Read an event, and a closing comment where it is the next; how many that were."""
+        each = events[n]
+        match each:
+            case Unclosed(span=span):
+                if _like_ours(self.text[span[0] + 4 : span[1]]):
+                    self._problem(span[0], "the comment is not closed: --> is missing")
+                return 1
+            case Fence():
+                self._fence(each)
+                return 1
+        if _CLOSING.fullmatch(each.text):
+            self._problem(each.span[0], "nothing is open here: <!-- /exactformer --> ends the text of a view")
+            return 1
+        given = _DIRECTIVE.fullmatch(each.text)
+        assert given is not None
+        try:
+            meant = directive(given[1])
+        except DirectiveError as error:
+            self._problem(each.span[0], str(error))
+            return 2 if _closes(events, n + 1) else 1
+        if isinstance(meant, Use):
+            self._use(each, meant)
+        elif isinstance(meant, View):
+            return self._view(each, meant, events, n)
+        else:
+            self._bound(each, meant)
+        return 1
+
+    # -- what directives become
+    def _use(self, comment: Comment, use: Use) -> None:
+        self._prose(comment.span[0])
+        if not comment.alone:
+            self._problem(comment.span[0], "use stands on a line of its own")
+        named = replace(use, line=self._line(comment.span[0]), file=use.name if use.name.endswith(".toml") else "")
+        self._append(named, comment.span[1])
+        self.used = True
+
+    def _view(self, comment: Comment, view: View, events: list[Any], n: int) -> int:
+        closed = _closes(events, n + 1)
+        end = events[n + 1].span[1] if closed else comment.span[1]
+        self._prose(comment.span[0])
+        if not comment.alone:
+            self._problem(comment.span[0], f"{view.kind} stands on a line of its own")
+        self._needs_pass(comment, view.kind)
+        written = None
+        if closed:
+            start = self.text.find("\n", comment.span[1]) + 1 or comment.span[1]
+            last = self.text.rfind("\n", 0, events[n + 1].span[0]) + 1
+            written = (min(start, last), max(start, last)) if last >= start else (comment.span[1], comment.span[1])
+        placed = replace(
+            view, line=self._line(comment.span[0]), span=(comment.span[0], end), written=written, prefix=comment.prefix
+        )
+        self._append(placed, end)
+        return 2 if closed else 1
+
+    def _bound(self, comment: Comment, to: Any) -> None:
+        self._prose(comment.span[0])
+        self._needs_pass(comment, str(to))
+        line = self._line(comment.span[0])
+        try:
+            if comment.alone:
+                kind, rows = following(self.text, comment.span[1], self.fences)
+            else:
+                spot = behind(self.text, comment.span[1])
+                kind, rows = "number", ((spot,),)
+        except SpotError as error:
+            self._problem(comment.span[0], f"{to}: {error}")
+            return
+        self._append(Bound(line, comment.span, to, kind, rows), comment.span[1])  # type: ignore[arg-type]
+
+    def _fence(self, fence: Fence) -> None:
+        words = fence.info.lower().split()
+        body = self.text[slice(*fence.body)]
+        for word in words[1:]:
+            if word != OURS and _near(word):
+                self._problem(fence.span[0], f"{quoted(fence.info)} is nearly a worksheet: did you mean toml {OURS}?")
+        if words[:1] == ["toml"] and (OURS in words or _MODEL.search(body)):
+            self._prose(fence.span[0])
+            line = self._line(fence.body[0])
+            self._append(Use(line, self.name, worksheet=body, fence=fence.body[0]), fence.span[0])
+            self.used = self.used or bool(_MODEL.search(body))
+
+    # -- small things
+    def _needs_pass(self, comment: Comment, what: str) -> None:
+        if not self.used:
+            self._problem(comment.span[0], f"{short(what)}: no pass is named above it, as in <!-- exactformer: use capstone -->")
+            self.used = True  # said once
+
+    def _ours(self, comment: Comment) -> bool:
+        if _CLOSING.fullmatch(comment.text):
+            return True
+        if _DIRECTIVE.fullmatch(comment.text):
+            if len(comment.text) <= LONGEST_COMMENT:
+                return True
+            self._problem(comment.span[0], f"the comment has {len(comment.text):,} characters, more than {LONGEST_COMMENT:,}")
+        elif _like_ours(comment.text):
+            asked = (
+                f"did you mean {OURS}?" if not comment.text.strip().strip("/ ").startswith(OURS) else f"write {OURS}: with a colon"
+            )
+            self._problem(comment.span[0], f"{quoted(comment.text.strip())} is nearly a directive: {asked}")
+        return False
+
+    def _front(self) -> tuple[dict[str, str], int]:
+        match = _FRONT.match(self.text.removeprefix("\ufeff"))
+        if match is None:
+            return {}, 0
+        found: dict[str, str] = {}
+        for n, line in enumerate(match[1].splitlines()):
+            field, colon, value = line.partition(":")
+            if not line.strip():
+                continue
+            if not colon or field.strip() not in _FIELDS:
+                near = get_close_matches(field.strip(), _FIELDS, 1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_FIELDS)}"
+                self.problems.append((n + 2, f"{quoted(line)} is no field of the front matter: {hint}"))
+            elif field.strip() == "language" and not _LANGUAGE.fullmatch(value.strip()):
+                self.problems.append((n + 2, f"language is {quoted(value.strip())}, not one such as en or es"))
+            else:
+                found[field.strip()] = value.strip()
+        return found, match.end() + self.text.startswith("\ufeff")
+
+    def _title(self, start: int, fences: list[Span]) -> str:
+        for match in _HEADING.finditer(self.text, start):
+            if not any(a <= match.start() < b for a, b in fences):
+                return match[1]
+        return Path(self.name).stem
+
+    def _prose(self, end: int) -> None:
+        if end > self.at:
+            self.blocks.append(Prose((self.at, end), self.text[self.at : end]))
+            self.at = end
+
+    def _append(self, block: Block, end: int) -> None:
+        self.blocks.append(block)
+        self.at = max(self.at, end)
+
+    def _line(self, at: int) -> int:
+        return self.text.count("\n", 0, at) + 1
+
+    def _problem(self, at: int, problem: str) -> None:
+        self.problems.append((self._line(at), problem))
+
+
+def _closes(events: list[Any], n: int) -> bool:
+    return n < len(events) and isinstance(events[n], Comment) and _CLOSING.fullmatch(events[n].text) is not None
+
+
+def _like_ours(text: str) -> bool:
+    first = _FIRST.match(text)
+    return first is not None and _near(first[1].lower())
+
+
+def _near(word: str) -> bool:
+    """
+    >>> [_near(word) for word in ("exactformer", "exactfromer", "exact-former", "transformer", "example")]
+    [True, True, True, False, False]
+    """
+    return SequenceMatcher(None, word, OURS).ratio() > 0.79

@@ -1,0 +1,168 @@
+"""Where printed numbers stand in what a comment is bound to: behind it in the prose, in a table, a matrix or a code block.
+
+Each kind of thing that can be bound is one function from a text and a place to rows of spots; a new kind (the output of a cell of a
+notebook, another markup) is one more.
+"""
+
+from __future__ import annotations
+
+import re
+
+from exactformer.lessons.lesson import Span, Spot, Style
+from exactformer.lessons.scanning import PREFIX, Fence
+
+Rows = tuple[tuple[Spot, ...], ...]
+_NUMBER = re.compile(r"[+\-−]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:/[0-9]+)?|[-−](?:inf|∞)|\?|\.\.\.|…")
+_IN_CODE = re.compile(rf"(?<![\w.])(?:{_NUMBER.pattern})(?![\w])|[A-Za-z_]\w*(?:\.\w+)*")
+_STYLES: tuple[tuple[str, Style], ...] = (("**", "bold"), ("__", "bold"), ("`", "code"), ("$", "math"), ("*", "bold"))
+_MATRIX = re.compile(r"\\begin\{([bpvBV]?matrix|array)\}(?:\{[lcr| ]*\})?(.*?)\\end\{\1\}", re.DOTALL)
+_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
+_CELL = re.compile(r"(?:\\.|`[^`\n]*`|[^|\\`\n]|`)*")
+
+
+class SpotError(ValueError):
+    """Why nothing can be bound here."""
+
+
+def behind(text: str, at: int) -> Spot:
+    """The number that follows a comment directly.
+
+    >>> [behind(text, 0).text for text in ("0.27, and", "**1/(1+e)**.", "$\\\\frac12$", "`a`", "(1, 2)", "?")]
+    ['0.27', '1/(1+e)', '\\\\frac12', 'a', '(1, 2)', '?']
+    """
+    start = at
+    while text[start : start + 2] == "≈ " or text[start : start + 1] == "≈":
+        start += 2 if text[start + 1 : start + 2] == " " else 1
+    styled = _styled(text, start)
+    if styled is not None:
+        return styled
+    end = start
+    depth = 0
+    while end < len(text) and not (text[end].isspace() and not (depth and text[end] in " ")) and text[end] not in "|<*`$":
+        depth += (text[end] == "(") - (text[end] == ")")
+        if depth < 0:
+            break
+        end += 1
+    run = text[start:end]
+    if run.startswith("?"):
+        return Spot((start, start + 1), "?")
+    while run and (run[-1] in ".,;:!?…\"'”’»_" or (run[-1] in ")]" and run.count("(") < run.count(")"))):
+        run = run[:-1]
+    if not run:
+        raise SpotError("nothing follows the comment: write the number, or ?, right behind it")
+    return Spot((start, start + len(run)), run)
+
+
+def _styled(text: str, at: int) -> Spot | None:
+    """A number in bold, as code or as a formula; one in the other."""
+    for mark, style in _STYLES:
+        if text.startswith(mark, at):
+            inside = at + len(mark)
+            if mark == "$" and text.startswith("$", inside):
+                return None
+            end = text.find(mark, inside)
+            line = text.find("\n", inside)
+            if end < 0 or end == inside or (0 <= line < end):
+                raise SpotError(f"{mark} is opened behind the comment and not closed on the line")
+            return within(text, (inside, end), style)
+    return None
+
+
+def within(text: str, span: Span, style: Style = "plain") -> Spot:
+    """The number between two places, without blanks and marks around it."""
+    start, end = span
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    for mark, inner in _STYLES:
+        if text.startswith(mark, start) and end - start > 2 * len(mark) and text[end - len(mark) : end] == mark:
+            return within(text, (start + len(mark), end - len(mark)), inner if style == "plain" or inner == "math" else style)
+    return Spot((start, end), text[start:end], style)
+
+
+def following(text: str, at: int, fences: dict[int, Fence]) -> tuple[str, Rows]:
+    """What follows a comment on a line of its own: its kind and its rows."""
+    line = text.find("\n", at)
+    start = len(text) if line < 0 else line + 1
+    blank = PREFIX.match(text, start)
+    while blank is not None and text[blank.end() : blank.end() + 1] in ("\n", "\r") and start < len(text):
+        start = text.find("\n", blank.end()) + 1
+        blank = PREFIX.match(text, start)
+    if start in fences:
+        return _fenced(text, fences[start])
+    here = blank.end() if blank else start
+    if text.startswith(("$$", "\\[", "\\begin", "$\\begin"), here):
+        return _matrix(text, here, None)
+    if text.startswith("|", here) or "|" in text[here : (text.find("\n", here) + 1 or len(text) + 1) - 1]:
+        return _table(text, start)
+    raise SpotError("a comment on a line of its own is bound to the table, matrix or code block that follows it, and none does")
+
+
+def _fenced(text: str, fence: Fence) -> tuple[str, Rows]:
+    start, end = fence.body
+    if _MATRIX.search(text, start, end):
+        return _matrix(text, start, end)
+    rows = []
+    for line in re.finditer(r"[^\n]+", text[start:end]):
+        spots = [
+            Spot((start + line.start() + m.start(), start + line.start() + m.end()), m[0], "code")
+            for m in _IN_CODE.finditer(line[0])
+            if _NUMBER.fullmatch(m[0])
+        ]
+        if spots:
+            rows.append(tuple(spots))
+    return "code", tuple(rows)
+
+
+def _matrix(text: str, start: int, end: int | None) -> tuple[str, Rows]:
+    match = _MATRIX.search(text, start, len(text) if end is None else end)
+    if match is None or text[start : match.start()].count("\n") > 4:
+        raise SpotError("a formula follows without a matrix (\\begin{bmatrix} … \\end{bmatrix}) to be bound to")
+    rows = []
+    at = match.start(2)
+    for line in re.split(r"(\\\\)", match[2]):
+        if line != "\\\\" and line.replace("\\hline", "").strip():
+            cells, place = [], at
+            for cell in re.split(r"(&)", line):
+                if cell != "&":
+                    spot = within(text, (place, place + len(cell)), "math")
+                    cells.append(Spot(spot.span, spot.text, "math"))
+                place += len(cell)
+            rows.append(tuple(cells))
+        at += len(line)
+    return "matrix", tuple(rows)
+
+
+def _table(text: str, start: int) -> tuple[str, Rows]:
+    lines: list[Span] = []
+    at = start
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        prefix = PREFIX.match(text, at)
+        here = prefix.end() if prefix else at
+        if "|" not in text[here:end]:
+            break
+        lines.append((here, end - (text[end - 1 : end] == "\r")))
+        at = end + 1
+    if len(lines) < 3 or not _DELIMITER.fullmatch(text[slice(*lines[1])].strip()):
+        raise SpotError("what follows is no table: it needs a row of names, a row |---|---|, and rows of numbers")
+    return "table", tuple(tuple(within(text, cell) for cell in _cells(text, line)) for line in lines[2:])
+
+
+def _cells(text: str, line: Span) -> list[Span]:
+    """The cells of a row: between bars, but for those in code and behind a backslash."""
+    start, end = line
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    start += text.startswith("|", start)
+    if end > start and text[end - 1] == "|" and text[end - 2] != "\\":
+        end -= 1
+    found = []
+    while start <= end:
+        match = _CELL.match(text, start, end)
+        assert match is not None
+        found.append((start, match.end()))
+        start = match.end() + 1
+    return found

@@ -1,0 +1,75 @@
+"""exactformer lesson: new, build and list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exactformer.cli import commands
+from exactformer.lessons import check_files, lessons
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(commands, ["lesson", *arguments])
+    return result.exit_code, result.output
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_new_lesson_is_built_and_right() -> None:
+    status, said = run("new", "my-lesson")
+    assert status == 0
+    assert "exactformer lesson build my-lesson.md" in said
+    assert Path("my-lesson.md").read_text(encoding="utf-8").splitlines()[4] == "# My lesson"
+    assert check_files(["my-lesson.md"]).status == 0
+    assert run("build", "--check", "my-lesson.md") == (0, "1 lesson is current\n")
+
+
+def test_a_new_lesson_replaces_nothing() -> None:
+    Path("mine.md").write_text("mine", encoding="utf-8")
+    assert run("new", "mine.md") != 0
+    assert Path("mine.md").read_text(encoding="utf-8") == "mine"
+    assert run("new", "absent/mine")[0] != 0
+
+
+def test_build_writes_all_files_or_none() -> None:
+    good, bad = Path("good.md"), Path("bad.md")
+    good.write_text("<!-- exactformer: use capstone -->\nIt is <!-- exactformer: embed[0, 0] -->?.\n", encoding="utf-8")
+    bad.write_text("<!-- exactfromer: use capstone -->\n", encoding="utf-8")
+    status, said = run("build", "good.md", "bad.md")
+    assert status == 2
+    assert "bad.md:1: 'exactfromer: use capstone' is nearly a directive" in said
+    assert "?" in good.read_text(encoding="utf-8")
+    assert run("build", "--check", "good.md") == (1, "good.md: would change\n")
+    assert "?" in good.read_text(encoding="utf-8")
+    good.chmod(0o640)
+    assert run("build", "good.md") == (0, "good.md: built\n")
+    assert "-->1." in good.read_text(encoding="utf-8")
+    assert good.stat().st_mode & 0o777 == 0o640
+    assert run("build", "good.md") == (0, "1 lesson is current\n")
+
+
+def test_files_that_are_not_there_are_told() -> None:
+    status, said = run("build", "absent.md")
+    assert status == 2
+    assert "absent.md: there is no such file" in said
+
+
+def test_lessons_are_listed() -> None:
+    status, said = run("list")
+    assert status == 0
+    assert all(name in said for name in lessons())
+
+
+def test_what_a_language_lacks_is_listed() -> None:
+    status, said = run("list", "--missing", "es")
+    assert status == 0
+    absent = [name for name in lessons() if name not in lessons("es")]
+    assert [line for line in said.splitlines() if line.startswith("lesson ")] == [f"lesson {name}: is missing" for name in absent]
+    assert run("list", "--missing", "xx")[0] != 0
