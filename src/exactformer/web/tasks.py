@@ -262,7 +262,8 @@ def _unchanged(source: Source) -> dict[str, str]:
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered,
     "compare": compared, "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
-    "distribution": distribution, "shades": shades, "lessons": listed_lessons, "read_lesson": read_lesson, "glossary": document.glossary,
+    "distribution": distribution, "shades": shades, "lessons": listed_lessons, "read_lesson": read_lesson,
+    "glossary": document.glossary,
 }  # fmt: skip
 
 
