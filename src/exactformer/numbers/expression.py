@@ -232,8 +232,9 @@ class _Reader:
         self.proof(base, exponent)
         if type(base) is Named and base.op == "exp":
             return self.applied("exp", self.kept(field.multiply(base.args[0], exponent)))
-        if isinstance(base, Named) and base.op == "pow" and type(exponent) is Exact and sign(inside := base.args[0], _BUDGET) > 0:
-            exponent, base = exact(base.data * exponent.value), inside  # (x^a)^b is x^(a·b), since x is positive
+        if type(base) is Named and base.op == "pow" and type(exponent) is Exact and sign(inside := base.args[0], _BUDGET) > 0:
+            exponent = exact(base.data * exponent.value)  # (x^a)^b is x^(a·b), since x is positive
+            base = inside
         if type(exponent) is Exact:
             large = max(abs(int(exponent.value.p)), int(exponent.value.q)) > _LARGEST_POWER
             if large and (type(base) is Named or exponent.value.q != 1):
