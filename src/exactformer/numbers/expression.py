@@ -219,8 +219,10 @@ class _Reader:
         return self.kept(field.divide(a, b))
 
     def applied(self, name: str, x: Number) -> Number:
+        if name == "sqrt":
+            return self.raised(x, exact("1/2"))
         self.proof(x)
-        if name in ("log", "ln", "sqrt"):
+        if name in ("log", "ln"):
             sign(x, _BUDGET)  # on a small budget; the function asks again, and finds the answer
         elif type(x) is Exact and x.value.height_bits() > _LARGEST_POWER:
             raise ValueError(f"'{short(self.text)}': {name} of a number of that size is not computed")
@@ -230,6 +232,9 @@ class _Reader:
         self.proof(base, exponent)
         if type(base) is Named and base.op == "exp":
             return self.applied("exp", self.kept(field.multiply(base.args[0], exponent)))
+        if type(base) is Named and base.op == "pow" and type(exponent) is Exact and sign(inside := base.args[0], _BUDGET) > 0:
+            exponent = exact(base.data * exponent.value)  # (x^a)^b is x^(a·b), since x is positive
+            base = inside
         if type(exponent) is Exact:
             large = max(abs(int(exponent.value.p)), int(exponent.value.q)) > _LARGEST_POWER
             if large and (type(base) is Named or exponent.value.q != 1):
