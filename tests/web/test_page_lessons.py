@@ -138,3 +138,10 @@ def test_the_api_of_lessons(server: Serving) -> None:
             data = client.get(f"/lesson/{slug}").json()
             assert data["slug"] == slug
             assert data["tree"][0][0] == "h1"
+
+
+def test_what_the_worksheet_says_of_a_step_comes_first(visit: Visit, page: Page) -> None:
+    visit("#llama?step=embed")
+    expect(page.locator(".explains")).to_contain_text("A row of the table for each token. No position is added")
+    expect(page.locator(".explains")).to_contain_text("is a row of a table: from here on")
+    expect(page.locator(".remarks")).to_have_count(0)  # it is said once

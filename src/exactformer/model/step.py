@@ -25,6 +25,7 @@ class Step:
     stage: str = ""  # what this part of a pass is called; "" goes with its neighbour
     axes: tuple[Axis, ...] = ()  # what its axes count
     labels: tuple[tuple[str, ...], ...] = ()  # what the columns stand for, for each head, where they have names
+    note: str = ""  # what the worksheet says of it, which is the first of its remarks
 
     @property
     def op(self) -> str:

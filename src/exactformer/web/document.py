@@ -229,6 +229,7 @@ def _step(step: Step, trace: Trace, read: list[Link]) -> dict[str, Any]:
         "op": step.op,
         "title": step.title,
         "about": step.operation.about,
+        "note": step.note,
         "formula": step.formula,
         "reads": list(step.reads),
         "shape": list(step.values.shape),
@@ -242,7 +243,7 @@ def _step(step: Step, trace: Trace, read: list[Link]) -> dict[str, Any]:
         "heat": step.operation.weights,
         "multilinear": step.operation.multilinear,
         "links": [list(link) for link in read],
-        "remarks": [list(remark) for remark in step.remarks],
+        "remarks": [list(remark) for remark in step.remarks if remark[1] not in step.note],
         "kinds": [] if step.op == "weight" else [_row_kind(step, position) for position in range(_positions(step))],
     }
 

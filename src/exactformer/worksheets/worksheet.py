@@ -135,7 +135,7 @@ class Worksheet:
 def _noted(step: Step, notes: tuple[tuple[str, str], ...]) -> Step:
     """A step with what the worksheet says of it, at the first position."""
     said = tuple((0, text) for end, text in notes if step.name == end or step.name.endswith(f".{end}"))
-    return replace(step, remarks=(*said, *step.remarks)) if said else step
+    return replace(step, remarks=(*said, *step.remarks), note=" ".join(text for _, text in said)) if said else step
 
 
 def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Worksheet:

@@ -78,13 +78,14 @@ export function glossed(text) {
   return [...parts, text.slice(at)];
 }
 
-/** The sentence of a step, and the signs of its formula. */
-export function about({ about: text, formula }, said = text) {
+/** What the worksheet says of a step, the sentence of its operation, and the signs of its formula. */
+export function about({ about: text, note, formula }, said = text) {
   if (!said) return null;
   const shown = signs.filter((sign) => formula?.includes(sign));
   return h(
     "p",
     { class: "explains" },
+    note ? h("span", { class: "own-note" }, `${note[0].toUpperCase()}${note.slice(1)} `) : null,
     glossed(said),
     shown.length ? [" ", h("span", { class: "signs" }, shown.map((sign) => term(known.get(sign).term, known.get(sign))))] : null,
   );
