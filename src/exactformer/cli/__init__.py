@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, serve, trace
+from exactformer.cli import budget, certify, check, circuits, examples, generate, grad, prove, serve, site, trace
 from exactformer.cli.common import BAD_INPUT, INTERNAL, INTERRUPTED, UNDECIDED, UNREAD, Whole
 from exactformer.internal import DEBUG, internal_error
 from exactformer.messages import Refused, printable, quoted
@@ -57,7 +57,7 @@ def _in_ascii(option: click.Parameter) -> None:
     option.type = kind
 
 
-for module in (trace, grad, generate, certify, prove, circuits, budget, check, examples, serve):
+for module in (trace, grad, generate, certify, prove, circuits, budget, check, examples, serve, site):
     for option in module.command.params:
         _in_ascii(option)
     commands.add_command(module.command)

@@ -16,7 +16,7 @@ let shown = null;
 
 async function show() {
   const route = read();
-  const page = (store.live && PAGES[route.source]) || "pass";
+  const page = (store.pages && PAGES[route.source]) || "pass";
   mark(route.source);
   if (page !== "certified") certified.stop();
   if (page === "pass") {

@@ -47,7 +47,7 @@ export class Pass {
     this.route = route;
     let source;
     try {
-      source = this.store.live ? this.sourceOf(route) : {};
+      source = this.store.pages ? this.sourceOf(route) : {};
       await this.drawn(route, source);
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -95,7 +95,7 @@ export class Pass {
     const body = await this.body(book, route);
     if (this.store.live) this.arithmetics ??= (await this.store.get("about")).arithmetics;
     if (this.frame !== frame) return;
-    if (this.store.live) remember({ ...(kept(route.source) ?? {}), source: route.source, title: book.title || route.source });
+    if (this.store.pages) remember({ ...(kept(route.source) ?? {}), source: route.source, title: book.title || route.source });
     document.title = `${book.title || "A pass"} · exactformer`;
     this.trouble = h("div", { class: "trouble" });
     this.element.replaceChildren(this.header(book, route), this.trouble, body);
@@ -198,8 +198,7 @@ export class Pass {
       ["theorem", "Theorem"],
     ].filter(
       ([view]) =>
-        view === "" ||
-        (this.store.live && (view !== "theorem" || book.circuit) && (view !== "circuits" || book.model.vocabulary)),
+        view === "" || this.store.offers(view, book),
     );
     if (views.length < 2) return null;
     const kept = { source: route.source, edit: route.edit, arithmetic: route.arithmetic };
