@@ -12,7 +12,7 @@ from exactformer.progress import Progress
 @click.command("site")
 @click.argument("folder", metavar="OUT", type=click.Path(path_type=Path))
 def command(folder: Path) -> None:
-    """Write all lessons and examples as static files, for any web server, or to open from disk. A site that is there is replaced."""
+    """Write all lessons and examples as static files, for any web server or to open from disk. A site that is there is replaced."""
     from exactformer.web.site import write
 
     with Progress() as progress:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -40,21 +40,21 @@ _POLICY = "; ".join(  # a file on disk is not its own origin, so that it has to 
 )
 _COMMENT = re.compile(r"^\s*(?://.*|/\*\*.*\*/)$", re.MULTILINE)
 _THEOREMS = range(1, 5)  # lengths
-_MOST_NUMBERS = 3_000  # of a pass whose mistakes are computed too
+_MOST_NUMBERS = 1_000  # of a pass whose mistakes are computed too
 
 
 class SiteError(Refused):
     """A folder that cannot be written to, in one line."""
 
 
-def write(folder: Path, tell: Callable[[str], None] = lambda line: None) -> int:
+def write(folder: Path, tell: Callable[[str], None] = lambda line: None, names: Sequence[str] = examples()) -> int:
     """Write the site, whole or not at all; how many bytes it has."""
     _check(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         size = 0
-        for name, text in files(tell):
+        for name, text in files(tell, names):
             (made / name).parent.mkdir(exist_ok=True)
             (made / name).write_text(text, encoding="utf-8")
             size += len(text.encode())
@@ -78,17 +78,17 @@ def _check(folder: Path) -> None:
             raise SiteError(str(folder), "is not empty, and no site of ours: give a new folder")
 
 
-def files(tell: Callable[[str], None] = lambda line: None) -> Iterator[tuple[str, str]]:
+def files(tell: Callable[[str], None], names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The files of the site: names and texts."""
     passes: dict[str, str] = {}
-    for name in examples():
+    for name in names:
         for source in _sources(name):
             file = "-".join((name, *source.breaks))
             tell(file)
             passes[_key(source)] = file
             yield f"data/{file}.js", data(file, _held(source))
-    cards = tasks.cards()
-    yield "data/index.js", data("index", {"examples": cards["examples"], "passes": passes})
+    cards = [card for card in tasks.cards()["examples"] if card["name"] in names]
+    yield "data/index.js", data("index", {"examples": cards, "passes": passes})
     yield "exactformer.js", shortened(joined("main.js"))
     yield "exactformer.css", "\n".join(map(asset, STYLES))
     yield "icon.svg", asset("icon.svg")

@@ -9,6 +9,7 @@ import { math } from "./math.js";
 import { kept, remember } from "./recent.js";
 import { address, go, readNumber } from "./route.js";
 import { circuits, theorem } from "./theory.js";
+import { NEEDS_SERVER } from "./store.js";
 import { Walk } from "./walk.js";
 
 export class Pass {
@@ -45,6 +46,7 @@ export class Pass {
   /** Draw what the address says. */
   async show(route) {
     this.route = route;
+    document.documentElement.classList.toggle("embedded", Boolean(route.embed) && !this.store.live);
     let source;
     try {
       source = this.store.pages ? this.sourceOf(route) : {};
@@ -98,7 +100,7 @@ export class Pass {
     if (this.store.pages) remember({ ...(kept(route.source) ?? {}), source: route.source, title: book.title || route.source });
     document.title = `${book.title || "A pass"} · exactformer`;
     this.trouble = h("div", { class: "trouble" });
-    this.element.replaceChildren(this.header(book, route), this.trouble, body);
+    this.element.replaceChildren(this.header(book, route), this.trouble, body, ...(route.embed ? [this.whole(route)] : []));
   }
 
   async body(book, route) {
@@ -156,10 +158,16 @@ export class Pass {
         live ? this.arithmetic(route) : null,
         exportMenu(book, (line) => this.tell(line)),
         change ? this.changer(change, route) : null,
+        this.store.pages && !live ? button("Change it", () => this.tell(NEEDS_SERVER), { class: "drops" }) : null,
       ),
       route.break.length && route.view !== "break" ? this.broken(route) : null,
       change || null,
     );
+  }
+
+  /** In somebody's page: the way to the whole pass. */
+  whole(route) {
+    return h("p", { class: "whole" }, h("a", { href: address({ ...route, embed: undefined }), target: "_blank", rel: "noopener" }, "Open the whole pass"));
   }
 
   /** A pass that was broken on purpose says so. */

@@ -55,7 +55,7 @@ async function answer(response) {
   return found;
 }
 
-const NEEDS_SERVER = "this needs the server: exactformer serve";
+export const NEEDS_SERVER = "changing it, and all that was not computed beforehand, needs the program: exactformer serve";
 
 /** What a file holds of one pass: its numbers, some of them opened, and answers to what is asked of it. */
 class Kept {
