@@ -11,7 +11,22 @@ from typing import Any
 
 import click
 
-from exactformer.cli import budget, certify, check, circuits, examples, exercise, generate, grad, grade, lesson, prove, serve, trace
+from exactformer.cli import (
+    budget,
+    certify,
+    check,
+    circuits,
+    examples,
+    exercise,
+    generate,
+    grad,
+    grade,
+    lesson,
+    prove,
+    serve,
+    site,
+    trace,
+)
 from exactformer.cli.common import BAD_INPUT, INTERNAL, INTERRUPTED, UNDECIDED, UNREAD, Whole
 from exactformer.internal import DEBUG, internal_error
 from exactformer.messages import Refused, printable, quoted
@@ -57,7 +72,7 @@ def _in_ascii(option: click.Parameter) -> None:
     option.type = kind
 
 
-for module in (trace, grad, generate, certify, prove, circuits, budget, check, lesson, exercise, grade, examples, serve):
+for module in (trace, grad, generate, certify, prove, circuits, budget, check, lesson, exercise, grade, examples, serve, site):
     for option in module.command.params:
         _in_ascii(option)
     commands.add_command(module.command)

@@ -26,7 +26,7 @@ if (!store.live && !location.hash && store.held.at) history.replaceState(null, "
 
 async function show() {
   const route = read();
-  const named = (store.live && PAGES.get(route.source)) || "pass";
+  const named = (store.pages && PAGES.get(route.source)) || "pass";
   const page = named === "certified" && route.view === "walk" ? "walk" : named;
   mark(route.source);
   if (page !== "certified") certified.stop();

@@ -10,6 +10,7 @@ import { handout } from "./handout.js";
 import { kept, remember, unpack } from "./recent.js";
 import { address, go, readNumber } from "./route.js";
 import { circuits, theorem } from "./theory.js";
+import { NEEDS_SERVER } from "./store.js";
 import { Walk } from "./walk.js";
 
 export class Pass {
@@ -49,10 +50,11 @@ export class Pass {
     this.route = route;
     this.places[route.view] = route;
     document.documentElement.classList.toggle("presenting", Boolean(route.present && ["", "backward"].includes(route.view)));
+    document.documentElement.classList.toggle("embedded", Boolean(route.embed) && !this.store.live);
     let source;
     try {
       if (this.store.live) await unpack(route.source);
-      source = this.store.live ? this.sourceOf(route) : {};
+      source = this.store.pages ? this.sourceOf(route) : {};
       await this.drawn(route, source);
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -100,10 +102,10 @@ export class Pass {
     const body = await this.body(book, route);
     if (this.store.live) this.arithmetics ??= (await this.store.get("about")).arithmetics;
     if (this.frame !== frame) return;
-    if (this.store.live) remember({ ...(kept(route.source) ?? {}), source: route.source, title: book.title || route.source });
+    if (this.store.pages) remember({ ...(kept(route.source) ?? {}), source: route.source, title: book.title || route.source });
     document.title = `${book.title || "A pass"} · exactformer`;
     this.trouble = h("div", { class: "trouble" });
-    this.element.replaceChildren(this.header(book, route), this.trouble, body);
+    this.element.replaceChildren(this.header(book, route), this.trouble, body, ...(route.embed ? [this.whole(route)] : []));
   }
 
   async body(book, route) {
@@ -165,6 +167,7 @@ export class Pass {
         exportMenu(book, this.route, (line) => this.tell(line)),
         this.walk ? button("Present", () => this.present(), { class: "present", title: "One step a screen, in large letters: the arrow keys walk, Escape ends it" }) : null,
         change ? this.changer(change, made, route) : null,
+        this.store.pages && !live ? button("Change it", () => this.tell(NEEDS_SERVER), { class: "drops" }) : null,
       ),
       route.break.length && route.view !== "break" ? this.broken(route) : null,
       made,
@@ -203,6 +206,11 @@ export class Pass {
   left() {
     this.walk?.stop();
     document.documentElement.classList.remove("presenting");
+  }
+
+  /** In somebody's page: the way to the whole pass. */
+  whole(route) {
+    return h("p", { class: "whole" }, h("a", { href: address({ ...route, embed: undefined }), target: "_blank", rel: "noopener" }, "Open the whole pass"));
   }
 
   /** A pass that was broken on purpose says so. */
@@ -245,8 +253,7 @@ export class Pass {
       ["theorem", "Theorem"],
     ].filter(
       ([view]) =>
-        view === "" ||
-        (this.store.live && (view !== "theorem" || book.circuit) && (view !== "circuits" || book.model.vocabulary)),
+        view === "" || this.store.offers(view, book),
     );
     if (views.length < 2) return null;
     const kept = { source: route.source, edit: route.edit, arithmetic: route.arithmetic };

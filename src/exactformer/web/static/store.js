@@ -1,4 +1,5 @@
-// Where passes come from: the server, or the page itself where it was written as a single file.
+// Where passes come from: the server; files beside the page, where it is a site; or the page itself, where it is a single file.
+// A store is `live` where it can compute what nobody asked for before; it has `pages` where there is more than one pass.
 
 const TIMEOUT = 90000;
 export const ROWS = 16; // of a block of a large table
@@ -8,8 +9,12 @@ export class ServerError extends Error {}
 
 class Server {
   constructor() {
-    this.live = true;
+    this.live = this.pages = true;
     this.pending = new Map();
+  }
+
+  offers(view, book) {
+    return (view !== "theorem" || book.circuit) && (view !== "circuits" || Boolean(book.model.vocabulary));
   }
 
   async get(path) {
@@ -50,11 +55,18 @@ async function answer(response) {
   return found;
 }
 
-/** What the file holds: one pass with its numbers, some of them opened. */
+export const NEEDS_SERVER = "changing it, and all that was not computed beforehand, needs the program: exactformer serve";
+
+/** What a file holds of one pass: its numbers, some of them opened, and answers to what is asked of it. */
 class Kept {
   constructor(held) {
-    this.live = false;
+    this.live = this.pages = false;
     this.held = held;
+    this.tables = { ...held.pass.values, ...held.gradient?.values };
+  }
+
+  offers() {
+    return false;
   }
 
   async get(path) {
@@ -63,28 +75,92 @@ class Kept {
   }
 
   async ask(task, body) {
-    if (task === "pass") return this.held.pass;
-    if (task === "number") {
-      const place = this.held.numbers[`${body.step}[${body.index.join(",")}]`];
-      if (place !== undefined) return this.held.opened[place];
-      const value = body.index.reduce((part, n) => part?.[n], this.held.pass.values[body.step]) ?? this.inBlock(body);
-      if (value) return plainly(value);
-    }
-    if (task === "values") {
-      const [name] = body.steps;
-      const block = this.block(name, body.start, body.left);
-      if (block) return { values: { [name]: block }, words: this.held.words };
-    }
-    throw new ServerError("this needs the server: exactformer serve");
+    const answer = ["number", "values", "theorem"].includes(task) ? this[task](body) : this.held[task];
+    if (!answer) throw new ServerError(NEEDS_SERVER);
+    return answer;
   }
 
-  /** Of a large table, some parts are held. */
+  number({ step, index }) {
+    const place = this.held.numbers[`${step}[${index.join(",")}]`];
+    if (place !== undefined) return this.held.opened[place];
+    const value = index.reduce((part, n) => part?.[n], this.tables[step]) ?? this.inBlock(step, index);
+    return value && plainly(value);
+  }
+
+  values({ steps, start, left }) {
+    if (steps.every((name) => this.tables[name]))
+      return { values: Object.fromEntries(steps.map((name) => [name, this.tables[name]])) };
+    const block = start === undefined ? null : this.block(steps[0], start, left);
+    return block && { values: { [steps[0]]: block }, words: this.held.words };
+  }
+
+  theorem({ length }) {
+    return this.held.theorem?.[length];
+  }
+
+  /** Of a large table, some parts are held: whole blocks, and some columns from top to bottom. */
   block(name, row, column) {
-    return this.held.blocks[`${name} ${Math.floor(row / ROWS)} ${Math.floor(column / COLUMNS)}`];
+    const [r, c] = [Math.floor(row / ROWS), Math.floor(column / COLUMNS)];
+    return this.held.blocks[`${name} ${r} ${c}`] ?? this.columns(name, r * ROWS, c * COLUMNS);
   }
 
-  inBlock({ step, index: [row, column] }) {
+  columns(name, top, left) {
+    const held = this.held.cells?.[name];
+    if (!held) return undefined;
+    const column = (n) => held[left + n] ?? [];
+    return Array.from({ length: ROWS }, (_, i) => Array.from({ length: COLUMNS }, (_, n) => column(n)[top + i]));
+  }
+
+  inBlock(step, [row, column]) {
     return this.block(step, row, column)?.[row % ROWS]?.[column % COLUMNS];
+  }
+
+  cancel() {}
+}
+
+/** Files beside the page, each a script that hands its data over: so they open from disk, where nothing can be fetched. */
+class Site {
+  constructor() {
+    this.live = false;
+    this.pages = true;
+    this.files = new Map();
+    this.arriving = new Map();
+    globalThis.exactformer = { hold: (name, data) => this.arriving.get(name)?.(data) };
+  }
+
+  file(name) {
+    if (!this.files.has(name)) this.files.set(name, this.read(name));
+    return this.files.get(name);
+  }
+
+  read(name) {
+    return new Promise((resolve, reject) => {
+      this.arriving.set(name, resolve);
+      const script = document.createElement("script");
+      script.src = `data/${encodeURIComponent(name)}.js`;
+      script.onerror = () => {
+        this.files.delete(name);
+        reject(new ServerError(`data/${name}.js cannot be read`));
+      };
+      document.head.append(script);
+    });
+  }
+
+  async get(path) {
+    if (path === "about") return { model: null, arithmetics: ["exact"] };
+    return this.file(path === "examples" ? "index" : path.replaceAll("/", "-"));
+  }
+
+  offers(view, book) {
+    return book.views.includes(view);
+  }
+
+  async ask(task, body) {
+    const { passes } = await this.file("index");
+    const { example, worksheet, edits = [], breaks = [], arithmetic = "exact", target } = body.source ?? {};
+    const name = passes[JSON.stringify([example ?? worksheet, ...edits, "|", ...breaks])];
+    if (!name || arithmetic !== "exact" || target) throw new ServerError(NEEDS_SERVER);
+    return new Kept(await this.file(name)).ask(task, body);
   }
 
   cancel() {}
@@ -105,5 +181,6 @@ function plainly(value) {
 
 export function openStore() {
   const held = document.getElementById("held");
-  return held ? new Kept(JSON.parse(held.textContent)) : new Server();
+  if (held) return new Kept(JSON.parse(held.textContent));
+  return "site" in document.documentElement.dataset ? new Site() : new Server();
 }

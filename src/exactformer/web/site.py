@@ -1,0 +1,158 @@
+"""The page as a folder of files: all lessons and examples, for any web server, and for a browser that opens them from disk.
+
+Nothing is fetched: a file of data is a script that hands its data over (store.js). The page's modules are joined as in the single
+file. What a server would compute is computed here once, and what nobody asked for beforehand needs `exactformer serve`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from exactformer import __version__
+from exactformer.messages import Refused
+from exactformer.model import ConfigError
+from exactformer.web import tasks
+from exactformer.web.document import DIGITS
+from exactformer.web.holding import held
+from exactformer.web.single_file import asset, embedded, joined
+from exactformer.web.sources import Source, gradient_of, trace_of, worksheet_of
+from exactformer.worksheets import examples
+
+STYLES = ("base.css", "pass.css", "pages.css")
+_MARK = f'<meta name="generator" content="exactformer {__version__}">'
+_ANY_MARK = re.compile(r'<meta name="generator" content="exactformer [^"]*">')
+_POLICY = "; ".join(  # a file on disk is not its own origin, so that it has to be named
+    (
+        "default-src 'none'",
+        "script-src 'self' file:",
+        "style-src 'self' file:",
+        "img-src 'self' file: data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+)
+_COMMENT = re.compile(r"^\s*(?://.*|/\*\*.*\*/)$", re.MULTILINE)
+_THEOREMS = range(1, 5)  # lengths
+_MOST_NUMBERS = 1_000  # of a pass whose mistakes are computed too
+
+
+class SiteError(Refused):
+    """A folder that cannot be written to, in one line."""
+
+
+def write(folder: Path, tell: Callable[[str], None] = lambda line: None, names: Sequence[str] = examples()) -> int:
+    """Write the site, whole or not at all; how many bytes it has."""
+    _check(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        size = 0
+        for name, text in files(tell, names):
+            (made / name).parent.mkdir(exist_ok=True)
+            (made / name).write_text(text, encoding="utf-8")
+            size += len(text.encode())
+        made.chmod(0o755)
+        if folder.exists():
+            shutil.rmtree(folder)
+        made.rename(folder)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    return size
+
+
+def _check(folder: Path) -> None:
+    """An empty place, or a site of ours, which is replaced."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise SiteError(str(folder), "is not a folder")
+    if folder.exists() and any(folder.iterdir()):
+        index = folder / "index.html"
+        if not (index.is_file() and _ANY_MARK.search(index.read_text(encoding="utf-8", errors="replace"))):
+            raise SiteError(str(folder), "is not empty, and no site of ours: give a new folder")
+
+
+def files(tell: Callable[[str], None], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files of the site: names and texts."""
+    passes: dict[str, str] = {}
+    for name in names:
+        for source in _sources(name):
+            file = "-".join((name, *source.breaks))
+            tell(file)
+            passes[_key(source)] = file
+            yield f"data/{file}.js", data(file, _held(source))
+    cards = [card for card in tasks.cards()["examples"] if card["name"] in names]
+    yield "data/index.js", data("index", {"examples": cards, "passes": passes})
+    yield "exactformer.js", shortened(joined("main.js"))
+    yield "exactformer.css", "\n".join(map(asset, STYLES))
+    yield "icon.svg", asset("icon.svg")
+    yield "index.html", _page()
+
+
+def data(name: str, value: Any) -> str:
+    """A script that hands data over to the page."""
+    return f"exactformer.hold({json.dumps(name)}, {embedded(value)});\n"
+
+
+def shortened(script: str) -> str:
+    """Without lines that are comments and without indentation: no template of ours goes over several lines."""
+    return "\n".join(line.strip() for line in _COMMENT.sub("", script).splitlines() if line.strip())
+
+
+def _sources(name: str) -> Iterator[Source]:
+    """An example, and, where it is small, with each mistake that can be made in it."""
+    source = Source(example=name)
+    yield source
+    trace = trace_of(source)
+    if sum(step.values.size for step in trace.steps) <= _MOST_NUMBERS:
+        for mistake in tasks.passed(source)["breaks"]:
+            yield replace(source, breaks=(mistake["name"],))
+
+
+def _key(source: Source) -> str:
+    """As store.js writes it."""
+    return json.dumps(
+        [source.example or source.worksheet, *source.edits, "|", *source.breaks], ensure_ascii=False, separators=(",", ":")
+    )
+
+
+def _held(source: Source) -> dict[str, Any]:
+    """All that the page asks of a pass."""
+    trace = trace_of(source)
+    try:
+        gradient = gradient_of(source)
+    except (Refused, ConfigError):
+        gradient = None
+    found = held(trace, DIGITS, worksheet_of(source).about, gradient)
+    outline = tasks.passed(source)
+    views = ["backward"] if gradient is not None else []
+    if source.breaks:
+        found["compare"] = tasks.compared(source)
+    else:
+        views += ["break"] if outline["breaks"] else []
+        if outline["model"]["vocabulary"]:
+            found["circuits"] = tasks.heads(source)
+            views.append("circuits")
+        if outline["circuit"]:
+            found["theorem"] = {length: tasks.theorem(source, length) for length in _THEOREMS}
+            views.append("theorem")
+    found["pass"] = outline | found["pass"] | {"views": views}
+    return found
+
+
+def _page() -> str:
+    head, body = asset("index.html").split('<link rel="icon"', 1)
+    body = body[body.index("</head>") :]
+    return f"""{head.rstrip()}
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+{_MARK}
+<link rel="icon" href="icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="exactformer.css">
+<script defer src="exactformer.js"></script>
+{body}""".replace('<html lang="en">', '<html lang="en" data-site>')

@@ -1,0 +1,117 @@
+"""The site: a folder of files, opened from disk, where nothing can be fetched and no server answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from exactformer.web.site import SiteError, write
+
+Open = Callable[[str], None]
+NUMBER = "blocks.0.attn.pattern[0,1,0]"
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "site"
+    write(folder, names=("capstone", "poster"))
+    return folder
+
+
+@pytest.fixture
+def visit_file(page: Page, written: Path) -> Open:
+    def visit(address: str) -> None:
+        page.goto("about:blank")
+        page.goto(f"file://{written}/index.html{address}")
+
+    return visit
+
+
+def test_home_is_small_and_asks_for_nothing_elsewhere(visit_file: Open, page: Page, written: Path) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    visit_file("")
+    expect(page.locator(".card")).to_have_count(2)
+    names = {url for url in asked if not url.startswith("about:")}
+    assert all(name.startswith(f"file://{written}/") for name in names)
+    files = {Path(name.removeprefix("file://").split("#")[0]) for name in names}
+    assert sum(file.stat().st_size for file in files) < 200_000
+
+
+def test_a_number_opens_and_is_followed_back_to_the_weights(visit_file: Open, page: Page) -> None:
+    visit_file(f"#capstone?step=blocks.0.attn.pattern&number={NUMBER}")
+    panel = page.locator(".panel")
+    expect(panel).to_contain_text("0.26894142136999512")
+    for label, name in (
+        ("attn.masked", "attn.masked"),
+        ("attn.scores", "attn.scores"),
+        ("attn.q", "attn.q"),
+        ("attn.W_Q", "attn.W_Q"),
+    ):
+        panel.locator(".origin", has_text=label).first.locator(".chip").first.click()
+        expect(panel.locator("h2")).to_contain_text(name)
+
+
+def test_views_that_were_computed_beforehand(visit_file: Open, page: Page) -> None:
+    visit_file("#capstone/backward")
+    expect(page.locator(".stage-box")).to_contain_text("grad")
+    visit_file("#capstone/break?break=no-mask")
+    expect(page.locator(".verdicts")).to_contain_text("first to differ")
+    visit_file("#capstone/circuits")
+    expect(page.locator("main")).to_contain_text("QK")
+
+
+def test_what_was_not_says_what_it_needs(visit_file: Open, page: Page) -> None:
+    visit_file("#capstone?edit=mask=none")
+    expect(page.locator(".problem")).to_contain_text("exactformer serve")
+    visit_file("#capstone")
+    page.get_by_role("button", name="Change it").click()
+    expect(page.locator(".trouble")).to_contain_text("exactformer serve")
+
+
+def test_of_a_large_vocabulary_the_largest_logits_are_there(visit_file: Open, page: Page) -> None:
+    visit_file("#poster?step=logits")
+    expect(page.locator(".stage-box .winner").first).to_be_visible()
+    assert page.evaluate("exactformer !== undefined")
+
+
+def test_one_step_for_somebodys_page(visit_file: Open, page: Page) -> None:
+    visit_file("#capstone?step=blocks.0.attn.pattern&embed=1")
+    expect(page.locator(".stage-box")).to_contain_text("softmax")
+    for part in (".top", ".pass-head", ".controls", ".map"):
+        expect(page.locator(part)).to_be_hidden()
+    link = page.get_by_role("link", name="Open the whole pass")
+    assert "embed" not in (link.get_attribute("href") or "embed")
+    visit_file(f"#capstone?step=blocks.0.attn.pattern&number={NUMBER}&embed=1")
+    expect(page.locator(".panel")).to_contain_text("0.2689")
+    expect(page.locator(".stage-box")).to_be_hidden()
+
+
+def test_only_an_empty_place_or_an_old_site_is_written_to(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years")
+    with pytest.raises(SiteError, match="is not empty, and no site of ours"):
+        write(mine, names=())
+    assert (mine / "thesis.txt").read_text() == "years"
+    site = tmp_path / "site"
+    write(site, names=())
+    (site / "data" / "old.js").write_text("")
+    write(site, names=())
+    assert not (site / "data" / "old.js").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SiteError, match="is not a folder"):
+        write(tmp_path / "file", names=())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "mine", "site"]
+
+
+def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
+    def stop(name: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "site", stop, names=("capstone",))
+    assert list(tmp_path.iterdir()) == []
