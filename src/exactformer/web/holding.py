@@ -34,7 +34,11 @@ def held(trace: Trace, digits: int, about: str = "", gradient: Gradient | None =
     cells = _cells(trace, large)
     vocabulary = trace.model.config.vocabulary
     words |= {column: vocabulary[column] for columns in cells.values() for column in columns}
-    found: dict[str, Any] = {"pass": document.outline(trace) | {"values": values, "about": about}, "numbers": numbers, "opened": opened}
+    found: dict[str, Any] = {
+        "pass": document.outline(trace) | {"values": values, "about": about},
+        "numbers": numbers,
+        "opened": opened,
+    }
     found |= {"blocks": blocks, "cells": cells, "words": words, "glossary": document.glossary()}
     return found if gradient is None else found | {"gradient": document.gradient_outline(gradient, digits) | {"values": back}}
 

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
@@ -20,6 +21,7 @@ from exactformer.web.holding import held
 
 STYLES = ("base.css", "pass.css", "picture.css", "pages.css", "glossary.css")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
+_LATER = re.compile(r'import\("\./(\w+)\.js"\)')
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
 
 
@@ -31,7 +33,7 @@ def render(trace: Trace, digits: int = 12, about: str = "", at: str = "") -> str
     >>> text.startswith("<!doctype html>"), "http-equiv" in text, "src=" in text
     (True, True, False)
     """
-    script, style = joined("main.js"), "\n".join(asset(name) for name in STYLES)
+    script, style = joined("pass.js", "exactly.js", "main.js"), "\n".join(asset(name) for name in STYLES)
     sources = f"script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
     policy = f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
     title = escape(trace.title or "A forward pass")
@@ -58,8 +60,22 @@ def render(trace: Trace, digits: int = 12, about: str = "", at: str = "") -> str
 
 
 @lru_cache
-def joined(name: str) -> str:
-    """A module with all that it imports, each once and before it is needed."""
+def joined(*names: str) -> str:
+    """Modules with all that they import, each once and before it is needed; the last are those that are asked for later."""
+    *later, main = names
+    known = ", ".join(module.removesuffix(".js") + ": " + _variable(module) for module in later)
+    modules = (*closure(*later), *(module for module in closure(main) if module not in closure(*later)))
+    first = [module for module in modules if module != main]
+    return enclosed(first) + f"const later = async (name) => ({{ {known} }})[name];\n" + enclosed([main])
+
+
+def enclosed(modules: Iterable[str]) -> str:
+    return "\n".join(map(_enclosed, modules))
+
+
+@lru_cache
+def closure(*names: str) -> tuple[str, ...]:
+    """The modules that some import, before them, and they themselves."""
     order: list[str] = []
 
     def visit(module: str) -> None:
@@ -68,8 +84,13 @@ def joined(name: str) -> str:
                 visit(f"{needed}.js")
             order.append(module)
 
-    visit(name)
-    return "\n".join(map(_enclosed, order))
+    for name in names:
+        visit(name)
+    return tuple(order)
+
+
+def _variable(module: str) -> str:
+    return f"{module.removesuffix('.js')}_module"
 
 
 def _enclosed(module: str) -> str:
@@ -77,7 +98,8 @@ def _enclosed(module: str) -> str:
     text = asset(module)
     exported = ", ".join(_EXPORT.findall(text))
     body = _EXPORT.sub(lambda match: match[0].removeprefix("export "), _IMPORT.sub(r"const {\1} = \2_module;\n", text))
-    return f"const {module.removesuffix('.js')}_module = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();\n"
+    body = _LATER.sub(r'later("\1")', body)
+    return f"const {_variable(module)} = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();\n"
 
 
 @lru_cache

@@ -9,23 +9,28 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 from exactformer import __version__
+from exactformer.exercises import find_cell
+from exactformer.exercises.hidden import hidden
+from exactformer.lessons import lessons
+from exactformer.lessons.languages import languages
 from exactformer.messages import Refused
 from exactformer.model import ConfigError
-from exactformer.web import tasks
+from exactformer.web import document, tasks
 from exactformer.web.document import DIGITS
 from exactformer.web.holding import held
-from exactformer.web.single_file import asset, embedded, joined
-from exactformer.web.sources import Source, gradient_of, trace_of, worksheet_of
+from exactformer.web.single_file import asset, closure, embedded, enclosed
+from exactformer.web.sources import Source, gradient_of, step_of, trace_of, worksheet_of
 from exactformer.worksheets import examples
 
-STYLES = ("base.css", "pass.css", "pages.css")
+STYLES = ("base.css", "pass.css", "picture.css", "answer.css", "pages.css", "glossary.css", "lesson.css")
+_LATER = ("pass.js", "lesson.js", "picture.js", "answer.js", "exactly.js")  # modules that the first view does without
 _MARK = f'<meta name="generator" content="exactformer {__version__}">'
 _ANY_MARK = re.compile(r'<meta name="generator" content="exactformer [^"]*">')
 _POLICY = "; ".join(  # a file on disk is not its own origin, so that it has to be named
@@ -47,14 +52,19 @@ class SiteError(Refused):
     """A folder that cannot be written to, in one line."""
 
 
-def write(folder: Path, tell: Callable[[str], None] = lambda line: None, names: Sequence[str] = examples()) -> int:
+def write(
+    folder: Path,
+    tell: Callable[[str], None] = lambda line: None,
+    names: Sequence[str] = examples(),
+    taught: Sequence[str] = lessons(),
+) -> int:
     """Write the site, whole or not at all; how many bytes it has."""
     _check(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         size = 0
-        for name, text in files(tell, names):
+        for name, text in files(tell, names, taught):
             (made / name).parent.mkdir(exist_ok=True)
             (made / name).write_text(text, encoding="utf-8")
             size += len(text.encode())
@@ -78,18 +88,32 @@ def _check(folder: Path) -> None:
             raise SiteError(str(folder), "is not empty, and no site of ours: give a new folder")
 
 
-def files(tell: Callable[[str], None], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+def files(tell: Callable[[str], None], names: Sequence[str], taught: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The files of the site: names and texts."""
+    pages = {f"lesson-{slug}-language-{each}": tasks.read_lesson(slug, each) for slug in taught for each in languages()}
+    asked = _asked(pages.values())
+    sources = dict.fromkeys(source for name in names for source in _sources(name)) | dict.fromkeys(_shown(pages.values()))
     passes: dict[str, str] = {}
-    for name in names:
-        for source in _sources(name):
-            file = "-".join((name, *source.breaks))
-            tell(file)
-            passes[_key(source)] = file
-            yield f"data/{file}.js", data(file, _held(source))
+    for source in (*sources, *(source for source in asked if source not in sources)):
+        file = f"pass-{len(passes)}"
+        tell("-".join((source.example or source.name, *source.breaks)))
+        passes[_key(source)] = file
+        held = _held(source) if source in sources else _blank(source)
+        yield f"data/{file}.js", data(file, held | {"exercises": _hidden(source, asked.get(source, ()))})
+    for name, page in pages.items():
+        yield f"data/{name}.js", data(name, page)
+    listed = tasks.listed_lessons()
+    listed["lessons"] = [each for each in listed["lessons"] if each["slug"] in taught]
+    yield "data/lessons.js", data("lessons", listed)
+    for each in languages():
+        yield f"data/glossary-language-{each}.js", data(f"glossary-language-{each}", document.glossary(each))
     cards = [card for card in tasks.cards()["examples"] if card["name"] in names]
     yield "data/index.js", data("index", {"examples": cards, "passes": passes})
-    yield "exactformer.js", shortened(joined("main.js"))
+    main = closure("main.js")
+    later = [module for module in closure(*_LATER) if module not in main]
+    exported = ", ".join(f"{name.removesuffix('.js')}: {name.removesuffix('.js')}_module" for name in _LATER)
+    yield "data/modules.js", shortened(enclosed(later)) + f"\nexactformer.hold('modules', {{ {exported} }});\n"
+    yield "exactformer.js", "const later = (name) => exactformer.later(name);\n" + shortened(enclosed(main))
     yield "exactformer.css", "\n".join(map(asset, STYLES))
     yield "icon.svg", asset("icon.svg")
     yield "index.html", _page()
@@ -109,16 +133,57 @@ def _sources(name: str) -> Iterator[Source]:
     """An example, and, where it is small, with each mistake that can be made in it."""
     source = Source(example=name)
     yield source
-    trace = trace_of(source)
-    if sum(step.values.size for step in trace.steps) <= _MOST_NUMBERS:
+    if sum(step.values.size for step in trace_of(source).steps) <= _MOST_NUMBERS:
         for mistake in tasks.passed(source)["breaks"]:
             yield replace(source, breaks=(mistake["name"],))
+
+
+def _shown(pages: Iterable[dict[str, Any]]) -> Iterator[Source]:
+    """The passes whose numbers lessons show."""
+    for page in pages:
+        for part in (*page["views"], *page["numbers"]):
+            if part.get("kind") not in ("claim", "exercise"):
+                source = Source.read(page["passes"][part["pass"]])
+                yield source
+                if "mistake" in part:
+                    yield replace(source, breaks=(part["mistake"],))
+
+
+def _asked(pages: Iterable[dict[str, Any]]) -> dict[Source, list[dict[str, Any]]]:
+    """The exercises of lessons, by their passes."""
+    found: dict[Source, list[dict[str, Any]]] = {}
+    for page in pages:
+        for view in page["views"]:
+            if view["kind"] == "exercise":
+                found.setdefault(Source.read(page["passes"][view["pass"]]), []).append(view)
+    return found
+
+
+def _hidden(source: Source, views: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Exercises by the cells that they ask for, as lesson.js names them; answers are not in plain text."""
+    found = {}
+    for view in views:
+        shape = step_of(source, view["step"]).values.shape
+        wanted = len(shape) - view["sum"]
+        rest = shape[len(view["index"]) : wanted]
+        index = [*view["index"], *(0 for _ in rest)] if all(size == 1 for size in rest) else view["index"]
+        name = f"{'sum ' if view['sum'] else ''}{view['step']}[{', '.join(map(str, index))}]"
+        found[name] = hidden(find_cell(trace_of(source), name, gradient_of(source) if "grad." in name else None))
+    return found
+
+
+def _blank(source: Source) -> dict[str, Any]:
+    """A pass that is only asked about: its steps without their numbers."""
+    outline = tasks.passed(source) | {"values": {}, "views": []}
+    return {"pass": outline, "numbers": {}, "opened": [], "blocks": {}, "cells": {}, "words": {}}
 
 
 def _key(source: Source) -> str:
     """As store.js writes it."""
     return json.dumps(
-        [source.example or source.worksheet, *source.edits, "|", *source.breaks], ensure_ascii=False, separators=(",", ":")
+        [source.example or source.worksheet, source.target, *source.edits, "|", *source.breaks],
+        ensure_ascii=False,
+        separators=(",", ":"),
     )
 
 

@@ -411,7 +411,7 @@ export function revealed({ cell, held }) {
 /** What answerBox asks, answered in the page: `kept` is an exercise as hidden.py writes it. */
 export function asker(kept) {
   return async ({ answer, hints }) => {
-    const held = revealed(kept);
+    const held = kept.plain ?? revealed(kept);
     return {
       question: kept.question,
       judgement: answer.trim() ? judge(answer, held) : null,

@@ -153,7 +153,7 @@ class LessonPage {
   async filled(box, view) {
     const book = await this.book(view.pass, view.step);
     const step = book.step(view.step);
-    await book.need([step.name]);
+    if (view.kind !== "exercise") await book.need([step.name]);
     const made = { step: this.step, picture: this.picture, number: this.number, break: this.breaking, exercise: this.exercise }[view.kind];
     box.replaceChildren(...(await made.call(this, box, book, step, view)));
   }

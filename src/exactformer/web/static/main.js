@@ -1,64 +1,63 @@
 // The page: the address says what is shown.
 
 import { h, problem } from "./dom.js";
-import { Certified } from "./certified.js";
-import { checkView } from "./check.js";
 import { learn } from "./glossary.js";
 import { homeView } from "./home.js";
-import { lessonView } from "./lesson.js";
-import { Pass } from "./pass.js";
 import { read } from "./route.js";
 import { openStore } from "./store.js";
-import { ModelWalk } from "./walked.js";
 
 const store = openStore();
-const pass = new Pass(store);
-const certified = new Certified(store);
-const walked = new ModelWalk(store);
 const PAGES = new Map([
   ["", "home"],
   ["check", "check"],
   ["certified", "certified"],
   ["lesson", "lesson"],
 ]);
+const MAKERS = {
+  // views that stay, and show what an address says; each is read when it is first needed
+  pass: async () => new (await import("./pass.js")).Pass(store),
+  certified: async () => new (await import("./certified.js")).Certified(store),
+  walk: async () => new (await import("./walked.js")).ModelWalk(store),
+};
+const making = {};
+const made = {};
 let shown = null;
-if (!store.live && !location.hash && store.held.at) history.replaceState(null, "", store.held.at); // where it was written
+if (!store.pages && !location.hash && store.held.at) history.replaceState(null, "", store.held.at); // where it was written
 
 async function show() {
   const route = read();
   const named = (store.pages && PAGES.get(route.source)) || "pass";
   const page = named === "certified" && route.view === "walk" ? "walk" : named;
   mark(route.source);
-  if (page !== "certified") certified.stop();
-  if (page === "pass") {
-    place(pass.element, page);
-    await learn(store);
-    await pass.show(route);
-  } else {
-    pass.left();
-    if (page !== "walk") walked.walk?.stop();
-    try {
-      if (page === "walk") {
-        place(walked.element, page);
-        await walked.show(route);
-        return;
-      }
-      if (page === "certified") {
-        place(certified.element, page);
-        await certified.show(route);
-        return;
-      }
-      if (page === "lesson") {
-        const view = await lessonView(store, route);
-        if (JSON.stringify(read()) === JSON.stringify(route)) place(view, `lesson ${location.hash}`);
-        return;
-      }
-      const view = page === "home" ? await homeView(store) : shown === "check" ? null : checkView(store);
-      if (view && read().source === route.source) place(view, page);
-    } catch (error) {
-      place(h("main", { id: "main", tabindex: -1 }, problem(error.message)), page);
+  if (page !== "certified") made.certified?.stop();
+  if (page !== "walk") made.walk?.walk?.stop();
+  if (page !== "pass") made.pass?.left();
+  try {
+    if (page in MAKERS) {
+      made[page] = await (making[page] ??= MAKERS[page]());
+      if (page === "pass") await learn(store);
+      if (!same(route)) return;
+      place(made[page].element, page);
+      await made[page].show(route);
+      return;
     }
+    const view = await alone(page, route);
+    if (view && same(route)) place(view, page === "lesson" ? `lesson ${location.hash}` : page);
+  } catch (error) {
+    place(h("main", { id: "main", tabindex: -1 }, problem(error.message)), page);
   }
+}
+
+/** Views that are made anew each time. */
+async function alone(page, route) {
+  if (page === "home") return homeView(store);
+  if (page === "lesson") return (await import("./lesson.js")).lessonView(store, route);
+  return shown === page ? null : (await import("./check.js")).checkView(store);
+}
+
+/** Does the address still say this? */
+function same(route) {
+  return JSON.stringify(read()) === JSON.stringify(route);
 }
 
 function place(view, page) {
@@ -85,11 +84,11 @@ addEventListener("hashchange", show);
 addEventListener("popstate", show);
 addEventListener("address", show);
 addEventListener("keydown", (event) => {
-  const walking = { pass, walk: walked }[shown];
+  const walking = ["pass", "walk"].includes(shown) && made[shown];
   if (event.defaultPrevented || event.altKey || !walking) return;
   if (event.target.closest("input:not([type=range]), select, textarea, [contenteditable]")) return;
   if (event.ctrlKey || event.metaKey) {
-    if (shown === "pass" && event.key.toLowerCase() === "z" && !event.shiftKey && pass.undo()) event.preventDefault();
+    if (shown === "pass" && event.key.toLowerCase() === "z" && !event.shiftKey && walking.undo()) event.preventDefault();
   } else if (!event.target.closest("input, summary")) walking.walk?.pressed(event);
 });
 show();

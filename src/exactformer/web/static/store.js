@@ -71,11 +71,11 @@ class Kept {
 
   async get(path) {
     if (path.startsWith("glossary")) return this.held.glossary;
-    throw new ServerError("this needs the server: exactformer serve");
+    throw new ServerError(NEEDS_SERVER);
   }
 
   async ask(task, body) {
-    const answer = ["number", "values", "theorem"].includes(task) ? this[task](body) : this.held[task];
+    const answer = ["number", "values", "theorem", "answer"].includes(task) ? await this[task](body) : this.held[task];
     if (!answer) throw new ServerError(NEEDS_SERVER);
     return answer;
   }
@@ -92,6 +92,14 @@ class Kept {
       return { values: Object.fromEntries(steps.map((name) => [name, this.tables[name]])) };
     const block = start === undefined ? null : this.block(steps[0], start, left);
     return block && { values: { [steps[0]]: block }, words: this.held.words };
+  }
+
+  /** What is said of an answer, where the exercise is in the file; of a fraction, also where it is not. */
+  async answer({ cell, answer, hints }) {
+    const [, step, index] = /^([\w.]+)\[([\d, ]*)\]$/.exec(cell) ?? [];
+    const value = step && this.number({ step, index: index.split(",").map(Number) })?.value;
+    const kept = this.held.exercises?.[cell] ?? (value?.status === "exact" && fraction(cell, value.text));
+    return kept && (await import("./exactly.js")).asker(kept)({ answer, hints });
   }
 
   theorem({ length }) {
@@ -125,12 +133,19 @@ class Site {
     this.pages = true;
     this.files = new Map();
     this.arriving = new Map();
-    globalThis.exactformer = { hold: (name, data) => this.arriving.get(name)?.(data) };
+    globalThis.exactformer = { hold: (name, data) => this.arriving.get(name)?.(data), later: (name) => this.later(name) };
   }
 
   file(name) {
     if (!this.files.has(name)) this.files.set(name, this.read(name));
     return this.files.get(name);
+  }
+
+  /** A module that is not there from the beginning. */
+  async later(name) {
+    const found = (await this.file("modules"))[name];
+    if (!found) throw new ServerError(NEEDS_SERVER);
+    return found;
   }
 
   read(name) {
@@ -148,7 +163,7 @@ class Site {
 
   async get(path) {
     if (path === "about") return { model: null, arithmetics: ["exact"] };
-    return this.file(path === "examples" ? "index" : path.replaceAll("/", "-"));
+    return this.file(path === "examples" ? "index" : path.replaceAll(/\W+/g, "-"));
   }
 
   offers(view, book) {
@@ -157,13 +172,18 @@ class Site {
 
   async ask(task, body) {
     const { passes } = await this.file("index");
-    const { example, worksheet, edits = [], breaks = [], arithmetic = "exact", target } = body.source ?? {};
-    const name = passes[JSON.stringify([example ?? worksheet, ...edits, "|", ...breaks])];
-    if (!name || arithmetic !== "exact" || target) throw new ServerError(NEEDS_SERVER);
+    const { example, worksheet, edits = [], breaks = [], arithmetic = "exact", target = "" } = body.source ?? {};
+    const name = passes[JSON.stringify([example || worksheet, target, ...edits, "|", ...breaks])];
+    if (!name || arithmetic !== "exact") throw new ServerError(NEEDS_SERVER);
     return new Kept(await this.file(name)).ask(task, body);
   }
 
   cancel() {}
+}
+
+/** An exercise that asks for a fraction. */
+function fraction(cell, exact) {
+  return { question: `${cell} = ?`, plain: { exact, decimals: 3, hints: [], derivation: [] } };
 }
 
 /** An exact number says all of itself; of others, what the table says. */
