@@ -195,6 +195,7 @@ def _held(source: Source) -> dict[str, Any]:
     except (Refused, ConfigError):
         gradient = None
     found = held(trace, DIGITS, worksheet_of(source).about, gradient)
+    del found["glossary"]  # which is a file of its own
     outline = tasks.passed(source)
     views = ["backward"] if gradient is not None else []
     if source.breaks:
