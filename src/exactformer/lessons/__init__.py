@@ -11,7 +11,7 @@ from exactformer.lessons.checking import fix_text as fix_text
 from exactformer.lessons.lesson import Bound, Lesson, LessonError, Prose, Use, View
 from exactformer.lessons.reader import read
 
-# `check_text`, `fix_text`, `check_files` and `lessons` are there too, and not exported: `checking` exports what they are called after
+# check_text, fix_text, check_files and lessons are there too, but not exported: those of `checking` have these names
 __all__ = [
     "Bound", "Lesson", "LessonError", "Prose", "Use", "View", "built", "built_in", "open_lesson", "page", "read",
 ]  # fmt: skip
