@@ -19,7 +19,6 @@ ADDRESSES = (
     "#length4/break?break=no-scale",
     "#induction/circuits",
     "#capstone/handout",
-    "#length4?step=blocks.0.attn.qk&present=1",
     "#check",
 )
 

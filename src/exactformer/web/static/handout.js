@@ -1,6 +1,6 @@
 // The whole pass on paper: what is given, then every step with its formula, its numbers and what is said of them.
 
-import { button, h } from "./dom.js";
+import { button, h, scrolling } from "./dom.js";
 import { short } from "./book.js";
 import { math } from "./math.js";
 import { address } from "./route.js";
@@ -29,7 +29,7 @@ function entry(book, step, n) {
     "article",
     { class: "line" },
     h("h3", {}, `${n + 1}. ${step.title[0].toUpperCase()}${step.title.slice(1)} `, h("code", {}, step.name)),
-    h("div", { class: "formula" }, math(`${short(step.name)} = ${step.formula}`)),
+    scrolling(h("div", { class: "formula" }, math(`${short(step.name)} = ${step.formula}`)), `Formula of ${step.name}`),
     tables(book, step),
     step.remarks.length ? h("ul", { class: "said" }, step.remarks.map(([, text]) => h("li", {}, text))) : null,
   );

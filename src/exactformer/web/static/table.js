@@ -169,8 +169,10 @@ export class Matrix {
 
   drawHead(left, right) {
     const labels = [];
-    for (let j = left; j < right; j++)
-      labels.push(h("th", { scope: "col" }, h("span", {}, this.book.label(this.step, this.across, j, this.options.head))));
+    for (let j = left; j < right; j++) {
+      const name = this.book.label(this.step, this.across, j, this.options.head);
+      labels.push(name === "" ? h("td") : h("th", { scope: "col" }, h("span", {}, name)));
+    }
     this.head.dataset.left = left;
     this.head.replaceChildren(h("tr", {}, h("td", { class: "corner" }), labels));
   }
@@ -193,7 +195,7 @@ export class Matrix {
         "data-left": left,
         class: [partial ? "partial" : "", picked.length ? "picked" : ""].join(" ").trim() || undefined,
       },
-      h("th", { scope: "row" }, label),
+      name === "" && !positions ? h("td") : h("th", { scope: "row" }, label), // a vector has no name at its side
       cells,
     );
   }
