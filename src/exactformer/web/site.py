@@ -214,7 +214,7 @@ def _held(source: Source) -> dict[str, Any]:
 
 def _page() -> str:
     head, body = asset("index.html").split('<link rel="icon"', 1)
-    body = body[body.index("</head>") :]
+    body = body[body.index("</head>") :].replace('<a href="#check">Check</a>', "")  # which needs the program
     return f"""{head.rstrip()}
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 {_MARK}
