@@ -10,6 +10,8 @@ from exactformer.model import InputError, Model
 _SLICED = 16  # bytes for each weight of a block: floats of 24 bits fit into two slices of float64
 _HEAD = 10  # for each of the unembedding, which is float64 as a rule, and has its norms taken
 _SLICED_HEAD = 24  # for each of it where it is cut as well, as comparisons do
+_SCOUTED = 128  # tokens that a scout reads
+_LOGIT = 40  # for each logit of a scout: floats, radii and bounds of them
 _BESIDE = 80  # for each number of a comparison: floats of both kinds, and bounds of their errors
 _WORK = 16 << 20  # whatever the model
 _ARRAYS = 4  # arrays of limbs that are held at once, as large as the widest of a block
@@ -23,16 +25,32 @@ def needed(model: Model, length: int, limbs: int, following: int = 0, compared: 
 
     As measured; with room for as many limbs in all blocks, of which a pass takes fewer as a rule.
     """
-    config = model.config
+    computed = max(for_pass(model, length, limbs, following, compared), for_scout(model))
+    return for_weights(model, compared=compared) + computed
+
+
+def for_weights(model: Model, sliced: float = _SLICED, compared: bool = False) -> int:
+    """Bytes of what is made of the weights: `sliced` for each of a block."""
     blocks = sum(int(weights.size) for name, weights in model.weights.named() if name.startswith("blocks."))
-    head = len(config.vocabulary) * config.dim
+    return int(sliced * blocks) + (_SLICED_HEAD if compared else _HEAD) * len(model.config.vocabulary) * model.config.dim
+
+
+def for_scout(model: Model) -> int:
+    """Bytes of what a scout computes, which wants the logits of all that it reads."""
+    length = min(_SCOUTED, model.config.length or _SCOUTED)
+    return for_pass(model, length, 1) + length * len(model.config.vocabulary) * _LOGIT
+
+
+def for_pass(model: Model, length: int, limbs: int, following: int = 0, compared: bool = False) -> int:
+    """Bytes of what a pass computes."""
+    config = model.config
     width = max(config.dim, config.mlp, 3 * config.heads * config.head_dim)
     stream = (length * _ARRAYS * width + 2 * (length + following) * config.dim * config.blocks) * limbs * 8
     pattern = config.heads * length * (length + following) * 8
     stream += _PATTERNS * pattern + min(_ARRAYS * limbs * pattern, _SCORES) + min(6 * config.head_dim * pattern, _READ)
     by_block = 14 * config.dim + 2 * config.mlp + 4 * config.heads * length  # entries of all steps, for each token
     steps = length * (config.blocks * by_block + len(config.vocabulary)) * (8 * limbs + _BESIDE) if compared else 0
-    return _SLICED * blocks + (_SLICED_HEAD if compared else _HEAD) * head + stream + steps + _WORK
+    return stream + steps + _WORK
 
 
 def available() -> int | None:
@@ -77,8 +95,12 @@ def check_memory(model: Model, name: str, length: int, limbs: int, following: in
     """
     wanted, left = needed(model, length, limbs, following, compared), available()
     if left is not None and wanted > left:
-        raise InputError(f"{name}: a certified pass needs about {_shown(wanted)} of memory; {_shown(left)} are free")
+        raise InputError(f"{name}: a certified pass needs about {shown(wanted)} of memory; {shown(left)} are free")
 
 
-def _shown(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB"
+def shown(size: int) -> str:
+    """
+    >>> shown(2_240_000_000), shown(17_000_000)
+    ('2.2 GB', '17 MB')
+    """
+    return f"{size / 1e9:,.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB"

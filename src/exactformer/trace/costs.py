@@ -57,6 +57,12 @@ def costs(model: Model, lengths: tuple[int, ...], tile: int, head_dim: int | Non
     return result
 
 
+def forward_costs(model: Model, length: int) -> Counts:
+    """The forward pass alone, over `length` tokens."""
+    found = _cost("forward", _forward, model, model.config, (length,))
+    return {stage: counts[length] for stage, counts in found.stages.items()}
+
+
 def _cost(name: str, count: Callable[[Model, int], Counts], model: Model, config: Config, lengths: tuple[int, ...]) -> Costs:
     """Up to the length of a window it hides nothing; beyond it, counts lie on another polynomial."""
     table: dict[int, Counts] = {}
