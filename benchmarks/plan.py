@@ -16,7 +16,7 @@ from exactformer.certificates import Prepared, prove_token, prove_tokens
 from exactformer.certified.scheduling import Growth, Outlook
 from exactformer.checkpoints import open_checkpoint, outline_checkpoint
 from exactformer.model import Model
-from exactformer.planning.plan import PROGRAM, Plan, plan
+from exactformer.planning.planner import PROGRAM, Plan, plan
 from exactformer.worksheets import outlined
 from exactformer.worksheets.models import model_folder
 
@@ -76,7 +76,8 @@ def _shapes(source: str) -> tuple[Model, str]:
 
 def _told(found: Plan) -> dict[str, Any]:
     return {
-        "bits": found.bits, "limbs": found.limbs, "schedule": [half.limbs for half in found.halves], "memory": found.memory.total - PROGRAM,
+        "bits": found.bits, "limbs": found.limbs, "schedule": [half.limbs for half in found.halves],
+        "memory": found.memory.total - PROGRAM,
         "preparation": found.time.preparation, "first": found.time.first + found.time.passes, "pass": found.time.passes,
         "token": found.time.token,
     }  # fmt: skip
@@ -101,7 +102,8 @@ def _proved(source: str, lengths: tuple[int, ...]) -> dict[str, Any]:
         found[str(length)] = {
             "pass": sorted(seconds for seconds, _ in passes)[ROUNDS // 2], "first": first, "bits": sum(growth.halves),
             "limbs": max(answers[0].schedule), "schedule": list(answers[0].schedule), "attempts": [a.attempts for a in answers],
-            "proved": sum(answer.proved for answer in answers), "memory": _resident("VmHWM") - program, "token": _token(model, prepared, ids[0]),
+            "proved": sum(answer.proved for answer in answers), "memory": _resident("VmHWM") - program,
+            "token": _token(model, prepared, ids[0]),
         }  # fmt: skip
     growths = [(each.length, each.halves, each.sizes) for each in prepared.outlook.growths]
     return found | {"outlook": [growths, prepared.outlook.lead]}
@@ -156,13 +158,13 @@ def _row(name: str, found: dict[str, Any], basis: str, length: int, first: bool)
 
 def _result(measured: dict[str, Any]) -> Result:
     text = (
-        "What `certify --plan` expects, and what proofs take: *planned / actual = ratio*, **off** where it is more than 30 % from 1. "
-        "*estimated*: from the configuration alone, with the table of typical growth; *derived*: with the growth that a scout saw "
-        "and certify keeps. *bits* that a radius grows by from the embedding to the logits; *limbs* at the start; *memory* in GB, the "
-        "most that was resident above the program itself; seconds of processor time on one thread for the *preparation* (norms and scout), the "
-        "*first* pass (slices cut and tables built besides; where several lengths are proved, that of the shortest), a *pass* "
-        f"(median of {ROUNDS} prompts), and the next *token* (keys and values kept). Shapes are those of `benchmarks/synthetic.py`, "
-        "with random weights in bfloat16 that look trained, GPT-2 small in float32 (`benchmarks/gpt2_random.py`), and the built-in "
+        "What `certify --plan` expects, and what proofs take: *planned / actual = ratio*, **off** where it is more than 30 % "
+        "from 1. *estimated*: from the configuration alone, with the table of typical growth; *derived*: with the growth that a scout saw "
+        "and certify keeps. *bits* that a radius grows by from the embedding to the logits; *limbs* at the start; *memory* in GB, "
+        "the most that was resident above the program itself; seconds of processor time on one thread for the *preparation* "
+        "(norms and scout), the *first* pass (slices cut and tables built besides; where several lengths are proved, that of the shortest), a *pass* "
+        f"(median of {ROUNDS} prompts), and the next *token* (keys and values kept). Shapes are those of "
+        "`benchmarks/synthetic.py`, with random weights in bfloat16 that look trained, GPT-2 small in float32 (`benchmarks/gpt2_random.py`), and the built-in "
         "model stories. The plan times small things on the same machine, right after."
     )
     rows = tuple(

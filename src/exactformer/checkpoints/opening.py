@@ -104,6 +104,7 @@ def outline_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None
         raise CheckpointError(path, "has no config.json" if path.is_dir() else "there is no such file")
     fields = Fields(read_document(config), config)
     stored = path.is_dir() and any((path / f"model.safetensors{end}").exists() for end in ("", ".index.json"))
+    tensors: dict[str, Tensor] | None
     tensors = {name: Outlined(**vars(tensor)) for name, tensor in _tensors(path).items()} if stored else None
     for field in _COUNTS:
         most = _MOST_TOKENS if field == "vocab_size" else _MOST_BLOCKS if "layer" in field else _WIDEST

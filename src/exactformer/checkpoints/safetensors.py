@@ -81,7 +81,7 @@ def shape_alone(shape: tuple[int, ...]) -> Any:
 
 
 class Outlined(Tensor):
-    """A tensor that is asked for its shape: to widen the numbers of BF16 takes memory. Short ones, which may be checked, are read."""
+    """A tensor that is asked for its shape: to widen the numbers of BF16 takes memory. Short ones may be checked: they are read."""
 
     def array(self, mask: bool = False) -> Any:
         wide = self.dtype == "BF16" and math.prod(self.shape) > _FEW

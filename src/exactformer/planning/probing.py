@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from exactformer.certificates import Prepared
 from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.ball import FLOAT
 from exactformer.certified.limbs import split
+from exactformer.certified.norms import spectral
 from exactformer.certified.products import in_blocks
 from exactformer.certified.slices import check_blas, from_floats
 from exactformer.model import Config, Model, Step, forward
@@ -24,10 +26,11 @@ from exactformer.model.weights import assembled, declared
 Clock = Callable[[], float]
 PARTS = ("attn", "mlp", "stream")  # of a block; stream: norms and sums, whose work is that of the width of the stream
 HEAD = "head"  # what comes before and after the blocks
-_SMALL, _LARGE = (96, 256, 256), (320, 768, 2048)  # of two probes: widths of the stream and of the MLP, tokens of the vocabulary
+_SMALL, _LARGE = (96, 256, 256), (320, 768, 16384)  # of two probes: widths of the stream and of the MLP, tokens of the vocabulary
 _TOKENS = 256
 _ROOM = 192  # positions
 _SIDE = 1536  # of the matrix of the small product: larger than caches of one core, as those of models are
+_NORMED = 768  # side of the matrix whose norm is verified
 _ROUNDS = 2
 
 
@@ -73,7 +76,7 @@ class Probe:
 
             forward(self.model, [n % _TOKENS for n in range(length)], ops, note, copy(cache))
             spent = dict.fromkeys((*PARTS, HEAD), 0.0)
-            for (_, before), (name, after) in zip(ends, ends[1:], strict=False):
+            for (_, before), (name, after) in pairwise(ends):
                 part = name.split(".")[2] if name.startswith("blocks.") else HEAD
                 spent[part if part in spent else "stream"] += after - before
             found.append(spent)
@@ -146,7 +149,20 @@ class Product:
             return self.clock() - start
 
         once()
-        return min(once() for _ in range(_ROUNDS)) / self.dense.size
+        return min(once() for _ in range(_ROUNDS)) / int(self.dense.size)
+
+    def norm_seconds(self) -> float:
+        """For each multiplication that `norm_products` counts, of a matrix with one large singular value, as trained ones have."""
+        values = self.dense[:_NORMED, :_NORMED] + 0.002
+        start = self.clock()
+        spectral(values)
+        return (self.clock() - start) / norm_products(_NORMED, _NORMED)
+
+
+def norm_products(rows: int, columns: int) -> int:
+    """Multiplications of a verified norm: a Gram matrix, its Cholesky factor, and the product of that with itself."""
+    few, many = sorted((rows, columns))
+    return few**2 * many + 4 * few**3 // 3
 
 
 WALL: Clock = time.perf_counter

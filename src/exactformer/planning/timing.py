@@ -1,7 +1,7 @@
 """How long passes take, from a small product and two small models on this machine.
 
-A half of a block is products with its weights, and besides work on entries, which grows with the heads, with the width of the MLP or
-with that of the stream. Of each, two sizes are timed at some numbers of limbs; what lies between and beyond follows from them.
+A half of a block is products with its weights, and besides work on entries, which grows with the heads, with the width of the MLP
+or with that of the stream. Of each, two sizes are timed at some numbers of limbs; what lies between and beyond follows from them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from exactformer.certified.arithmetic import MOST
 from exactformer.certified.ball import FLOAT
 from exactformer.certified.elementwise import activate_float, exp_float
 from exactformer.model import Config, Model
-from exactformer.planning.probing import HEAD, PARTS, WALL, Clock, Probe, Product
+from exactformer.planning.probing import HEAD, PARTS, WALL, Clock, Probe, Product, norm_products
 
 _LONGEST = 32  # tokens of a pass that is timed: longer ones follow from it and from half as many
 _SCOUTED = 128  # tokens that a scout reads
@@ -62,7 +62,7 @@ class Sizes:
         }
         widths = {"attn": config.key_heads, "mlp": config.mlp, "stream": config.dim, HEAD: len(config.vocabulary)}
         head = counted.get("logits", Counter())["multiplications"] // length
-        return cls(config.blocks, widths, weights | {"stream": 0, HEAD: head}, norm_products(config))
+        return cls(config.blocks, widths, weights | {"stream": 0, HEAD: head}, block_norms(config))
 
     def in_limbs(self, schedule: Sequence[int]) -> int:
         """Weights that are cut into slices."""
@@ -70,14 +70,10 @@ class Sizes:
         return halves + (self.weights[HEAD] if schedule[-1] != FLOAT else 0)
 
 
-def norm_products(config: Config) -> int:
-    """Multiplications of the verified norms of a block: a Gram matrix, its Cholesky factor and the product of that, each time."""
-    dim, width, mlp = config.dim, config.head_dim, config.mlp
+def block_norms(config: Config) -> int:
+    """Multiplications of the verified norms of a block."""
+    dim, width, mlp, norm = config.dim, config.head_dim, config.mlp, norm_products
     queries, keys = config.heads * width, config.key_heads * width
-
-    def norm(a: int, b: int) -> int:
-        return min(a, b) ** 2 * max(a, b) + 4 * min(a, b) ** 3 // 3
-
     heads = config.heads + config.key_heads
     attention = 2 * norm(dim, queries) + 2 * norm(dim, keys) + (heads + config.key_heads) * norm(dim, width)
     attention += heads * (dim * width**2 + 10 * width**3)  # errors in the directions in which they are read
@@ -116,6 +112,12 @@ class Calibration:
             activate_float(np.zeros(1), self.config.activation)
         return self.clock() - start
 
+    @cached_property
+    def norms(self) -> float:
+        """Seconds for a multiplication of a verified norm."""
+        self.progress("a small norm")
+        return self.product.norm_seconds()
+
     def rate(self, limbs: int, length: int) -> float:
         """Seconds of a product with one weight, for so many tokens."""
         if (limbs, length) not in self._rates:
@@ -128,7 +130,7 @@ class Calibration:
         if key not in self._timed:
             self.progress(f"small passes in {f'{limbs} limbs' if limbs else 'floats'}, {length} tokens")
             found = [probe.seconds(*key, self.clock) for probe in self.probes]
-            self._tables.setdefault(limbs, max(tables for _, tables in found))
+            self._tables.setdefault(limbs, found[0][1])  # of the smaller, whose slices are cut in no time
             self._timed[key] = [parts for parts, _ in found]
         return self._timed[key]
 
@@ -138,13 +140,13 @@ class Calibration:
         if not sizes.widths[part]:
             return Seconds()
         if length > longest:
-            shorter = (self.part(part, sizes, limbs, n, past, whole) for n in (longest // 2, longest))
-            return _longer(*shorter, longest, length, part == "attn") if part != HEAD or whole else list(shorter)[1]
+            most = self.part(part, sizes, limbs, longest, past, whole)
+            if part == HEAD and not whole:
+                return most
+            return _longer(self.part(part, sizes, limbs, longest // 2, past, whole), most, longest, length, part == "attn")
         rate = self.rate(limbs, length if part != HEAD or whole else 1)
         seconds = [found[part] for found in self.timed(limbs, length, past, whole)]
-        low, high = (
-            max(spent - rate * probe.weights[part], spent / 4) for spent, probe in zip(seconds, self.probes, strict=True)
-        )
+        low, high = (max(spent - rate * probe.weights[part], spent / 4) for spent, probe in zip(seconds, self.probes, strict=True))
         narrow, wide = (probe.widths[part] for probe in self.probes)
         unit = max(0.0, high - low) / (wide - narrow) if wide > narrow else low / narrow
         fixed = max(0.0, low - unit * narrow)
@@ -215,9 +217,7 @@ def preparation_seconds(calibration: Calibration, sizes: Sizes) -> Seconds:
     scout = calibration.part(HEAD, sizes, FLOAT, read, whole=True)
     for part in PARTS:
         scout += calibration.part(part, sizes, FLOAT, read, whole=True) * sizes.blocks
-    timed = zip(calibration.probes, calibration.timed(FLOAT, _SCOUTED, whole=True), strict=True)
-    low, high = (max(0.0, probe.prepared_in - sum(again.values())) for probe, again in timed)  # without their scouts
-    few, many = (norm_products(probe.model.config) for probe in calibration.probes)
-    rate = max(0.0, high - low) / (many - few)
-    fixed = calibration.built + max(0.0, low - rate * few)  # tables of angles
-    return scout + Seconds(fixed, rate * sizes.norms * sizes.blocks)
+    rate, small = calibration.norms, calibration.probes[0]
+    again = sum(calibration.timed(FLOAT, _SCOUTED, whole=True)[0].values())
+    fixed = max(0.0, small.prepared_in - again - rate * block_norms(small.model.config))  # tables of angles, and such
+    return scout + Seconds(calibration.built + fixed, rate * sizes.norms * sizes.blocks)

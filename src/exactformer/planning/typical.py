@@ -1,7 +1,7 @@
 """How radii usually grow in a model of some wiring: a table, for a model whose weights are not at hand or were never prepared.
 
-It is what scouts saw (`python -m benchmarks plan` prints it anew): of models of the shapes of GPT-2 small, Pythia-70m, SmolLM2-135M,
-Qwen2.5-0.5B, Qwen3-0.6B and Gemma-3-270m whose weights look trained (`benchmarks/synthetic.py`; nothing is learned), and for narrow
+It is what scouts saw: of models of the shapes of GPT-2 small, Pythia-14m and -70m, SmolLM2-135M, Qwen2.5-0.5B,
+Qwen3-0.6B and Gemma-3-270m whose weights look trained (`benchmarks/synthetic.py`; nothing is learned), and for narrow
 ones of trained ones: nanoGPT and minGPT of 48 to 64 dimensions, two Llamas of 64. Nobody knows a real model's growth before its
 norms are computed: half of it, or twice as much, would be no surprise.
 """
@@ -64,10 +64,10 @@ def kind_of(config: Config) -> str:
 def typical(config: Config) -> Outlook:
     """What is to be expected of a model by its configuration alone.
 
-    >>> from exactformer.worksheets import load
-    >>> outlook = typical(load("stories").model.config)
-    >>> [round(sum(growth.halves)) for growth in outlook.growths]
-    [27, 34, 35, 36, 38]
+    >>> from exactformer.model import Config
+    >>> gpt2 = Config(vocabulary=("a",), dim=768, blocks=12, norm="none", mask="causal", scale="sqrt", mlp=3072, activation="gelu")
+    >>> [(growth.length, round(sum(growth.halves))) for growth in typical(gpt2).growths]
+    [(1, 97), (2, 119), (8, 125), (32, 128), (128, 131)]
     """
     kind, blocks = KINDS[kind_of(config)], config.blocks
     halvings = max(0.0, math.log2(_WIDE / max(config.dim, _NARROW)))

@@ -28,8 +28,16 @@ def plan_text(plan: Plan) -> str:
     config, time = plan.config, plan.time
     tokens = f"{count(plan.tokens, 'token')} after {plan.length:,}"
     rows = [
-        ("model", f"{plan.weights:,} weights, {_KINDS[plan.kind]}, {count(config.blocks, 'block')} of width {config.dim:,}", "derived"),
-        ("work", f"{plan.multiplications:,} multiplications of a plain pass, each in {count(plan.slices, 'slice')} of a weight", "derived"),
+        (
+            "model",
+            f"{plan.weights:,} weights, {_KINDS[plan.kind]}, {count(config.blocks, 'block')} of width {config.dim:,}",
+            "derived",
+        ),
+        (
+            "work",
+            f"{plan.multiplications:,} multiplications of a plain pass, each in {count(plan.slices, 'slice')} of a weight",
+            "derived",
+        ),
         ("growth", f"{plan.bits:.0f} bits from the embedding to the logits{_of_row(plan)}", plan.growth),
         ("limbs", f"{_runs(plan.halves)}{'' if plan.limbs <= MOST else f'; there are {MOST}'}", plan.growth),
         ("memory", f"{shown(plan.memory.total)}, {_free(plan)}", "estimated"),
@@ -63,9 +71,11 @@ def plan_json(plan: Plan) -> str:
         "length": plan.length,
         "tokens": plan.tokens,
         "growth": {"basis": plan.growth, "table": plan.row, "bits": round(plan.bits, 1), "lead": round(plan.lead, 1)},
-        "limbs": {"basis": plan.growth, "first": plan.limbs, "there_are": MOST, "bits": [_bits(half.limbs) for half in plan.halves]},
+        "limbs": {"basis": plan.growth, "first": plan.limbs, "there_are": MOST},
         "halves": [
-            {"name": half.name, "bits": round(half.bits, 1), "limbs": half.limbs, "seconds": half.seconds} for half in plan.halves
+            {"name": half.name, "bits": round(half.bits, 1), "limbs": half.limbs, "precision": _bits(half.limbs)}
+            | {"seconds": half.seconds}
+            for half in plan.halves
         ],
         "memory": {
             "basis": "estimated", "total": memory.total, "weights": memory.weights, "made_of_them": memory.made,

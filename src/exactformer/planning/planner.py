@@ -22,7 +22,13 @@ from exactformer.trace.costs import forward_costs
 
 Basis = Literal["derived", "estimated", "calibrated"]
 LENGTH = 8  # tokens, where nobody says how many
-_HELD = {"BF16": 6, "F16": 2, "F32": 4, "F64": 8, "exact": 100}  # bytes for each weight itself: BF16 is widened, worksheets have objects
+_HELD = {
+    "BF16": 6,
+    "F16": 2,
+    "F32": 4,
+    "F64": 8,
+    "exact": 100,
+}  # bytes for each weight itself: BF16 is widened, worksheets have objects
 PROGRAM = 70 << 20  # bytes of the program, with its libraries
 _LINK = 1.25e9  # bytes a second between workers: 10 Gbit/s
 _LATENCY = 2e-4  # seconds for a message
@@ -138,8 +144,8 @@ def plan(
 
 
 def _time(
-    ready: Seconds, first: Seconds, halves: list[Seconds], following: list[Seconds], tokens: int, workers: int, exchanged: list[int],
-    length: int,
+    ready: Seconds, first: Seconds, halves: list[Seconds], following: list[Seconds], tokens: int, workers: int,
+    exchanged: list[int], length: int,
 ) -> Time:  # fmt: skip
     """Over some workers: what can be spread is, and after each half they send each other what they have."""
 
@@ -170,7 +176,7 @@ def _obstacles(config: Config, limbs: int, positions: int, taken: Memory) -> lis
     width = config.heads * config.head_dim
     outputs = [width, config.mlp * (2 if config.mlp_kind == "gated" else 1)]
     checks: list[Callable[[], None]] = [
-        *(lambda n=n: check_terms(config.dim, n) for n in outputs),  # type: ignore[misc]
+        *(lambda n=n: check_terms(config.dim, n) for n in outputs),
         lambda: check_length(positions, config.head_dim, config.heads),
     ]
     if config.epsilon is not None:
