@@ -189,7 +189,8 @@ def _large_row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
 
     return (
         name, f"{found['weights'] / 1e9:.3g}", f"{found['bits']:.0f}", str(found["limbs"]),
-        f"{found['whole memory'] / 1e9:,.1f} GB", minutes(found["preparation"]), minutes(found["pass"]), minutes(found["spread pass"]), f"{found['each'] / 1e9:,.1f} GB",
+        f"{found['whole memory'] / 1e9:,.1f} GB", minutes(found["preparation"]), minutes(found["pass"]),
+        minutes(found["spread pass"]), f"{found['each'] / 1e9:,.1f} GB",
         "; ".join(each.removesuffix(": the pass would end undecided") for each in found["obstacles"] if "of memory" not in each),
     )  # fmt: skip
 
