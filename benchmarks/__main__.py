@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from benchmarks import backward, certified, checkpoints, float_errors, forward, nano_sort, report, sizes
+from benchmarks import backward, certified, checkpoints, float_errors, forward, nano_sort, plan, report, sizes
 
 BENCHMARKS = (
     forward,
@@ -15,6 +15,7 @@ BENCHMARKS = (
     float_errors,
     certified,
     sizes,
+    plan,
 )  # each has run(progress) -> Result, or None
 
 

@@ -22,7 +22,7 @@ def _shape(family: str, dim: int, layers: int, heads: int, kv_heads: int, mlp: i
     return {
         "model_type": family, "hidden_size": dim, "num_hidden_layers": layers, "num_attention_heads": heads,
         "num_key_value_heads": kv_heads, "head_dim": 64, "intermediate_size": mlp, "vocab_size": vocabulary, "rms_norm_eps": 1e-06,
-        "max_position_embeddings": 2048, "tie_word_embeddings": True, **more,
+        "max_position_embeddings": 2048, "tie_word_embeddings": True, "torch_dtype": "bfloat16", **more,
     }  # fmt: skip
 
 
@@ -31,6 +31,7 @@ def _pythia(dim: int, heads: int) -> Settings:
         "model_type": "gpt_neox", "hidden_size": dim, "num_hidden_layers": 6, "num_attention_heads": heads, "vocab_size": 50304,
         "intermediate_size": 4 * dim, "max_position_embeddings": 2048, "rotary_emb_base": 10000, "rotary_pct": 0.25,
         "hidden_act": "gelu", "layer_norm_eps": 1e-05, "use_parallel_residual": True, "tie_word_embeddings": False,
+        "torch_dtype": "bfloat16",
     }  # fmt: skip
 
 
@@ -46,7 +47,7 @@ SHAPES: dict[str, Settings] = {
     "pythia-70m": _pythia(512, 8),
     "gpt2-xl": {
         "model_type": "gpt2", "n_embd": 1600, "n_layer": 48, "n_head": 25, "n_positions": 1024, "vocab_size": 50257,
-        "layer_norm_epsilon": 1e-05, "activation_function": "gelu_new",
+        "layer_norm_epsilon": 1e-05, "activation_function": "gelu_new", "torch_dtype": "bfloat16",
     },
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.certified.scheduling import SCOUTED
 from exactformer.model import InputError, Model
 
 _SLICED = 16  # bytes for each weight of a block that are kept: floats of 24 bits fit into two slices of float64
@@ -18,6 +19,7 @@ _NORMED = 24  # for each weight of a matrix while its norms are taken: floats, w
 _CUT = 40 << 20  # at most, while slices are cut, some columns at a time
 _SLICED_HEAD = 24  # for each of it where it is cut as well, as comparisons do
 _FEW = 1024  # weights that are looked at
+_LOGIT = 40  # for each logit of a scout: floats, radii and bounds of them
 _BESIDE = 80  # for each number of a comparison: floats of both kinds, and bounds of their errors
 _WORK = 16 << 20  # whatever the model
 _ARRAYS = 4  # arrays of limbs that are held at once, as large as the widest of a block
@@ -32,22 +34,39 @@ def needed(model: Model, length: int, limbs: int, following: int = 0, compared: 
     Slices are `kept` for the next pass, or made anew for each. As measured; with room for as many limbs in all blocks, of which a
     pass takes fewer as a rule.
     """
-    config = model.config
+    computed = max(for_pass(model, length, limbs, following, compared), for_scout(model))
+    return for_weights(model, compared=compared, kept=kept) + computed
+
+
+def for_weights(model: Model, sliced: float | None = None, compared: bool = False, kept: bool = True) -> int:
+    """Bytes of what is made of the weights, where slices are `kept` or not: `sliced` for each of a block, if that is known."""
     blocks = [weights for name, weights in model.weights.named() if name.startswith("blocks.")]
     largest = max((int(weights.size) for weights in blocks), default=0)
-    slices = _NORMED * largest + min(_CUT, 5 * _SLICED * largest)
-    head = len(config.vocabulary) * config.dim
+    slices = float(_NORMED * largest + min(_CUT, 5 * _SLICED * largest))
+    head = len(model.config.vocabulary) * model.config.dim
     if kept:
-        slices += sum(_sliced(weights) * int(weights.size) for weights in blocks) + _HEAD * head
+        slices += sum((_sliced(weights) if sliced is None else sliced) * int(weights.size) for weights in blocks) + _HEAD * head
     if compared:
         slices += _SLICED_HEAD * head
+    return int(slices)
+
+
+def for_scout(model: Model) -> int:
+    """Bytes of what a scout computes, which wants the logits of all that it reads."""
+    length = min(SCOUTED, model.config.length or SCOUTED)
+    return for_pass(model, length, 1) + length * len(model.config.vocabulary) * _LOGIT
+
+
+def for_pass(model: Model, length: int, limbs: int, following: int = 0, compared: bool = False) -> int:
+    """Bytes of what a pass computes."""
+    config = model.config
     width = max(config.dim, config.mlp, 3 * config.heads * config.head_dim)
     stream = (length * _ARRAYS * width + 2 * (length + following) * config.dim * config.blocks) * limbs * 8
     pattern = config.heads * length * (length + following) * 8
     stream += _PATTERNS * pattern + min(_ARRAYS * limbs * pattern, _SCORES) + min(6 * config.head_dim * pattern, _READ)
     by_block = 14 * config.dim + 2 * config.mlp + 4 * config.heads * length  # entries of all steps, for each token
     steps = length * (config.blocks * by_block + len(config.vocabulary)) * (8 * limbs + _BESIDE) if compared else 0
-    return slices + _COLUMN * len(config.vocabulary) + stream + steps + _WORK
+    return stream + _COLUMN * len(config.vocabulary) + steps + _WORK
 
 
 def _sliced(weights: Any) -> int:
@@ -100,7 +119,7 @@ def check_memory(model: Model, name: str, length: int, limbs: int, following: in
     """
     wanted, left = needed(model, length, limbs, following, compared, kept=False), available()
     if left is not None and wanted > left:
-        raise InputError(f"{name}: a certified pass needs about {_shown(wanted)} of memory; {_shown(left)} are free")
+        raise InputError(f"{name}: a certified pass needs about {shown(wanted)} of memory; {shown(left)} are free")
     return keeps(model, length, limbs, following, compared)
 
 
@@ -115,5 +134,9 @@ def made_anew(name: str) -> str:
     return f"{name}: slices of the weights are made anew for each pass: there is too little memory to keep them"
 
 
-def _shown(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB"
+def shown(size: int) -> str:
+    """
+    >>> shown(2_240_000_000), shown(17_000_000)
+    ('2.2 GB', '17 MB')
+    """
+    return f"{size / 1e9:,.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB"

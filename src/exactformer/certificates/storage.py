@@ -58,6 +58,20 @@ def prepared(model: Model, folder: Path | None = None, keep: bool = True) -> Ite
             write(path, digest, result.norms, result.outlook)
 
 
+def kept(model: Model, folder: Path | None = None) -> Outlook | None:
+    """What a scout saw of a model in an earlier run, if that is kept."""
+    digest = model_hash(model)
+    path = place(digest, folder)
+    _, outlook = (None if path is None else read(path, digest)) or ({}, None)
+    return outlook if outlook is not None and outlook.fits(schedule_length(model.config)) else None
+
+
+def any_kept(folder: Path | None = None) -> bool:
+    """Is there a preparation of any model? The hash of one takes a while."""
+    path = place("*", folder)
+    return path is not None and any(path.parent.glob(path.name))
+
+
 def place(digest: str, folder: Path | None = None) -> Path | None:
     """Where the preparation of a model is kept; None where there is no folder to keep it in."""
     folder = cache_folder("certified") if folder is None else folder

@@ -30,7 +30,7 @@ _EXTRA = 42  # bits of the square root beyond the limbs
 
 def layer_norm(x: Ball, gain: Vector, shift: Vector, epsilon: Fraction) -> Ball:
     """γ (x − μ)/√(var + ε) + β, row by row."""
-    _check("LayerNorm", x.shape[-1], epsilon)
+    check_norm("LayerNorm", x.shape[-1], epsilon)
     if x.n:
         unit, centred, rounding = _unit(x.mid, epsilon)
         inner = reach(x.radius, centred * (1 - 2.0**-40), x.shape[-1], epsilon) + rounding * ulp(x.n)
@@ -48,7 +48,7 @@ def layer_norm(x: Ball, gain: Vector, shift: Vector, epsilon: Fraction) -> Ball:
     return Ball(mid, x.n, outwards(gain.largest * inner + outer), Gained(gain, inner, outer))
 
 
-def _check(name: str, dim: int, epsilon: Fraction) -> None:
+def check_norm(name: str, dim: int, epsilon: Fraction) -> None:
     if dim > WIDEST:
         raise OutOfRangeError(f"{_an(name)} of {dim} entries: at most {WIDEST} are summed exactly")
     check_range(f"ε of {_an(name)}", epsilon)
@@ -68,7 +68,7 @@ def rms_norm(x: Ball, gain: Vector, epsilon: Fraction) -> Ball:
 def rms_parts(x: Ball, gain: Vector, epsilon: Fraction) -> tuple[Any, Any, Any, Any]:
     """The midpoint, how far x/ρ moves with x (Lemma 20), its rounding, and that of the product with γ (Lemmas 21 and 22)."""
     dim = x.shape[-1]
-    _check("RMSNorm", dim, epsilon)
+    check_norm("RMSNorm", dim, epsilon)
     if x.n:
         unit, size = _scaled(x.mid, epsilon)
         moved = reach(x.radius, size * (1 - 2.0**-40), dim, epsilon)

@@ -21,7 +21,7 @@ _LIMB_NOISE = 11.0  # bits: what rounding in limbs amounts to, as a radius of th
 _FLOAT_NOISE = -35.5  # the same of floats
 _SPARE = 3.0  # bits by which the radius should stay below the lead: one for two radii, the rest for several halves at once
 _WIDEST = -2.0  # bits of a lead that is made use of: radii any larger no longer grow in proportion
-_PROBE = 32  # tokens that the scout reads
+SCOUTED = 32  # tokens that the scout reads
 _HEADS = 16  # positions whose logits it looks at, at least
 _GOLDEN = 0.6180339887  # multiples of it are spread evenly, however many
 _LEAD = 1 / 4  # of the median lead: with `_SPARE`, a schedule is too short for one prompt in twenty or so
@@ -84,7 +84,7 @@ def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda s
 
     Growth is a matter of the weights, and hardly of what is read; but it rises with the number of tokens.
     """
-    size, length = len(model.config.vocabulary), min(_PROBE, model.config.length or _PROBE)
+    size, length = len(model.config.vocabulary), min(SCOUTED, model.config.length or SCOUTED)
     lengths = [2**n for n in range(length.bit_length()) if 2**n < length] + [length]
     halves: list[list[float]] = []  # [half][length]
     sizes: list[list[float]] = []

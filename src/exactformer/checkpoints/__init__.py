@@ -1,7 +1,7 @@
 """Model files of others: safetensors, config.json, and the models of several families that are made of them."""
 
 from exactformer.checkpoints.errors import CheckpointError
-from exactformer.checkpoints.opening import ENDINGS, Checkpoint, open_checkpoint
+from exactformer.checkpoints.opening import ENDINGS, Checkpoint, Outline, open_checkpoint, outline_checkpoint
 from exactformer.checkpoints.rope import Reading
 
-__all__ = ["ENDINGS", "Checkpoint", "CheckpointError", "Reading", "open_checkpoint"]
+__all__ = ["ENDINGS", "Checkpoint", "CheckpointError", "Outline", "Reading", "open_checkpoint", "outline_checkpoint"]

@@ -79,8 +79,11 @@ class Plan:
     root_scale: bool = False  # are embeddings multiplied by √dim?
 
 
-def build(plan: Plan, tensors: dict[str, Tensor], vocabulary: Sequence[str] | None, reading: Reading) -> Model:
-    """The model. Without a vocabulary, tokens are called "0", "1", …; one that is too short is continued "[5]", "[6]", …"""
+def build(plan: Plan, tensors: dict[str, Tensor] | None, vocabulary: Sequence[str] | None, reading: Reading) -> Model:
+    """The model. Without a vocabulary, tokens are called "0", "1", …; one that is too short is continued "[5]", "[6]", …
+
+    Without tensors, its weights are shapes alone.
+    """
     names = plan.names
     tree = Tree(plan.path, tensors, names.prefix, f"{names.embedding}.weight")
     embedding = tree.get(f"{names.embedding}.weight", plan.vocabulary, plan.dim, fields="vocab_size × hidden_size")

@@ -19,8 +19,11 @@ from exactformer.model import AttentionWeights, BlockWeights, Config, ConfigErro
 _BUFFER = re.compile(r"h\.[0-9]+\.attn\.(bias|masked_bias)")  # the causal mask, which older versions saved with the weights
 
 
-def gpt2(given: Settings, tensors: dict[str, Tensor], vocabulary: Sequence[str] | None = None) -> Model:
-    """The model. Without a vocabulary, tokens are called "0", "1", …; one that is too short is continued "[5]", "[6]", …"""
+def gpt2(given: Settings, tensors: dict[str, Tensor] | None, vocabulary: Sequence[str] | None = None) -> Model:
+    """The model. Without a vocabulary, tokens are called "0", "1", …; one that is too short is continued "[5]", "[6]", …
+
+    Without tensors, its weights are shapes alone.
+    """
     tree = _Tree(given, tensors)
     width, heads = given.n_embd, given.n_head
     embedding = tree.get("wte.weight", given.vocab_size, width, fields="vocab_size × n_embd")
@@ -43,7 +46,7 @@ def gpt2(given: Settings, tensors: dict[str, Tensor], vocabulary: Sequence[str] 
 
 
 class _Tree(Tree):
-    def __init__(self, given: Settings, tensors: dict[str, Tensor]) -> None:
+    def __init__(self, given: Settings, tensors: dict[str, Tensor] | None) -> None:
         super().__init__(given.path, tensors, "transformer.", "wte.weight")
         self.given = given
         self.transposed = self._transposed()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from exactformer.checkpoints.gpt_neox import gpt_neox
 from exactformer.checkpoints.llama import llama, mistral, qwen2, qwen3
 from exactformer.checkpoints.phi import phi
 from exactformer.checkpoints.rope import READINGS, Reading
-from exactformer.checkpoints.safetensors import Tensor, read_document, read_shards, read_tensors
+from exactformer.checkpoints.safetensors import Outlined, Tensor, read_document, read_shards, read_tensors
 from exactformer.checkpoints.settings import settings
 from exactformer.model import Model
 from exactformer.reading import described
@@ -30,6 +31,12 @@ PLANS: Mapping[str, Callable[[Fields], Plan]] = {
 }  # fmt: skip
 FAMILIES = ("gpt2", *PLANS)
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_COUNTS = (
+    "head_dim", "hidden_size", "intermediate_size", "n_embd", "n_head", "n_inner", "n_layer", "num_attention_heads",
+    "num_hidden_layers", "num_heads", "num_layers", "vocab_size",
+)  # fmt: skip
+_MOST_TOKENS, _MOST_BLOCKS, _WIDEST = 1 << 22, 1 << 12, 1 << 17  # of an outline, which no file has to be large for
+_DTYPES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32", "float64": "F64"}
 ENDINGS = (".safetensors", *_PICKLES)  # of files that hold weights, whether they are read or refused
 
 
@@ -78,7 +85,50 @@ def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, r
     return Checkpoint(model, folder.resolve().name, folder, said)
 
 
-def _model(fields: Fields, tensors: dict[str, Tensor], vocabulary: Sequence[str] | None, reading: Reading) -> tuple[Model, str]:
+@dataclass(frozen=True)
+class Outline:
+    """What a configuration says of a model: its weights are shapes, and nobody may compute with them."""
+
+    model: Model
+    name: str
+    folder: Path | None  # where its weights are, if they are at hand
+    dtype: str  # of the floats: F64, F32, F16 or BF16
+    size: int  # bytes of the files of weights; 0 where they are not at hand
+
+
+def outline_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None) -> Outline:
+    """The model of a config.json, or of a folder with one, without reading weights; where a folder has them, shapes must fit."""
+    path = Path(path)
+    config = path / "config.json" if path.is_dir() else path
+    if not config.exists():
+        raise CheckpointError(path, "has no config.json" if path.is_dir() else "there is no such file")
+    fields = Fields(read_document(config), config)
+    stored = path.is_dir() and any((path / f"model.safetensors{end}").exists() for end in ("", ".index.json"))
+    tensors: dict[str, Tensor] | None
+    tensors = {name: Outlined(**vars(tensor)) for name, tensor in _tensors(path).items()} if stored else None
+    for field in _COUNTS:
+        most = _MOST_TOKENS if field == "vocab_size" else _MOST_BLOCKS if "layer" in field else _WIDEST
+        if type(fields.get(field)) is int and fields.get(field) > most:
+            raise fields.error(field, f"{fields.get(field):,} is more than a plan is made for: up to {most:,}")
+    model, _ = _model(fields, tensors, vocabulary, "ideal")
+    name = config.resolve().parent.name if config.name == "config.json" else config.stem
+    if tensors is None:
+        return Outline(model, name, None, _dtype(fields), 0)
+    sizes: Counter[str] = Counter()
+    for tensor in tensors.values():
+        sizes[tensor.dtype] += tensor.bytes
+    return Outline(model, name, path, sizes.most_common(1)[0][0], sizes.total())
+
+
+def _dtype(fields: Fields) -> str:
+    """In which floats the weights are said to be: where nothing is said, in float32, as the transformers library takes it."""
+    field = "torch_dtype" if fields.get("torch_dtype") is not None else "dtype"
+    return "F32" if fields.get(field) is None else fields.choice(field, _DTYPES)
+
+
+def _model(
+    fields: Fields, tensors: dict[str, Tensor] | None, vocabulary: Sequence[str] | None, reading: Reading
+) -> tuple[Model, str]:
     """The model, and how its constants are read."""
     kind = fields.get("model_type")
     if "block_size" in fields.raw or kind == "gpt2":

@@ -8,16 +8,20 @@ from typing import Any
 import numpy as np
 
 from exactformer.checkpoints.errors import CheckpointError
-from exactformer.checkpoints.safetensors import Tensor
+from exactformer.checkpoints.safetensors import Tensor, shape_alone
 from exactformer.messages import quoted
 
 
 class Tree:
     """Without the prefix that the names of some files have."""
 
-    def __init__(self, config: Path, tensors: dict[str, Tensor], prefix: str, first: str) -> None:
-        """`config` is the file that asks for shapes, `first` a tensor that every model has: it shows whether there is a prefix."""
-        self.config = config
+    def __init__(self, config: Path, tensors: dict[str, Tensor] | None, prefix: str, first: str) -> None:
+        """`config` is the file that asks for shapes, `first` a tensor that every model has: it shows whether there is a prefix.
+
+        Where there are no tensors, None, whatever is asked for is there, as a shape.
+        """
+        self.config, self.shapes_alone = config, tensors is None
+        tensors = tensors or {}
         prefix = prefix if prefix + first in tensors else ""
         self.tensors = {name.removeprefix(prefix): tensor for name, tensor in tensors.items()}
         if len(self.tensors) < len(tensors):
@@ -27,6 +31,8 @@ class Tree:
 
     def get(self, name: str, *shape: int, fields: str = "") -> Any:
         """The tensor, whose shape must be what the `fields` of the settings say."""
+        if self.shapes_alone:
+            return shape_alone(shape)
         if name not in self.tensors:
             raise CheckpointError(self.config.parent, f"tensor {quoted(name)}", "is missing")
         tensor = self.tensors[name]

@@ -26,7 +26,7 @@ from exactformer.cli.common import (
     output_option,
     refuse,
 )
-from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
+from exactformer.cli.inputs import STDIN, ids_of, input_options, opened, reading_option, source_argument
 from exactformer.messages import printable
 from exactformer.progress import Progress
 
@@ -40,6 +40,8 @@ _SHOWN = 10  # problems of a certificate
 _NOT_TO_VERIFY = (
     "prompt", "ids", "tokens", "most", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "form", "output",
 )  # fmt: skip
+_NOT_TO_PLAN = ("verify", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "reading")
+_LONGEST = 65_536  # tokens of an input
 
 
 @click.command("certify")
@@ -76,13 +78,25 @@ _NOT_TO_VERIFY = (
     type=click.Path(path_type=Path),
     help="Instead of proving tokens: check a certificate, with new passes.",
 )
+@click.option("--plan", is_flag=True, help="Instead of proving tokens: what it is expected to take. A config.json alone will do.")
+@click.option("--length", type=Whole(1, _LONGEST), help="With --plan: tokens of the prompt. Default: those of the input, or 8.")
+@click.option("--workers", type=Whole(1, 10_000), default=1, show_default=True, help="With --plan: if it were spread over so many.")
 @output_option
 def command(
     source: str, asked: Input, reading: str, most: int, top: int, cap: int, digits: int, audit: bool,
-    compare: str | None, expect: Path | None, tolerance: str | None, form: str, verify: Path | None, output: Path | None,
+    compare: str | None, expect: Path | None, tolerance: str | None, form: str, verify: Path | None, plan: bool,
+    length: int | None, workers: int, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove the next tokens of a model: each the argmax of the exact network, with its margin and proved digits."""
     keep_the_source(source, output)
+    if plan:
+        for option in _NOT_TO_PLAN:
+            refuse(given(option), f"--{option}: does not go with --plan")
+        refuse(form == "html", "--format html: does not go with --plan")
+        _plan(source, asked, length, most, workers, form, output)
+        return
+    for option in ("length", "workers"):
+        refuse(given(option), f"--{option}: goes with --plan")
     if verify is not None:
         for option in _NOT_TO_VERIFY:
             name = {"form": "format", "most": "max"}.get(option, option)
@@ -323,3 +337,40 @@ def _verify(source: str, file: Path, reading: str) -> None:
             click.echo(f"exactformer: token {len(certificate.tokens)}: {certificate.tokens[-1].why}", err=True)
             sys.exit(UNDECIDED)
     sys.exit(DONE if verdict.confirmed else REFUTED)
+
+
+def _plan(source: str, asked: Input, length: int | None, most: int, workers: int, form: str, output: Path | None) -> None:
+    """What a proof is expected to take, from the shapes of the weights, and from what an earlier run kept of them."""
+    from exactformer.planning import LENGTH, plan
+    from exactformer.render.plans import plan_json, plan_text
+    from exactformer.worksheets import outlined
+
+    refuse(source == STDIN, "-: a plan is made of an example, of a file or of a folder")
+    spoken = asked.prompt is not None or asked.tokens is not None
+    refuse(length is not None and (spoken or asked.ids is not None), "--length: does not go with an input, which has its own")
+    worksheet, outline = outlined(source, text=spoken)
+    config = worksheet.model.config
+    if length is None and (spoken or asked.ids is not None or worksheet.tokens):
+        length = len(ids_of(asked, worksheet))
+    title = worksheet.title or source
+    with Progress() as progress:
+        seen = _seen(source, worksheet, outline, progress)
+        found = plan(
+            worksheet.model, title, "exact" if outline is None else outline.dtype,
+            min(LENGTH, config.length or LENGTH) if length is None else length, most, workers, seen, progress=progress,
+        )  # fmt: skip
+    emit(plan_json(found) if form == "json" else plan_text(found), output)
+
+
+def _seen(source: str, worksheet: Any, outline: Any, progress: Progress) -> Any:
+    """What is kept of a model whose weights are at hand, if there is anything to look for, and memory to look for it in."""
+    from exactformer.certificates.memory import available
+    from exactformer.certificates.storage import any_kept, kept
+
+    if not any_kept() or (outline is not None and outline.folder is None):
+        return None
+    free = available()
+    if outline is not None and free is not None and 3 * outline.size > free:
+        return None
+    progress("the weights, for what is kept of them")
+    return kept(worksheet.model if outline is None else opened(source).model)

@@ -57,6 +57,20 @@ def costs(model: Model, lengths: tuple[int, ...], tile: int, head_dim: int | Non
     return result
 
 
+def forward_costs(model: Model, length: int) -> Counts:
+    """The forward pass alone, over `length` tokens. Where no window tells blocks apart, one is counted, and stands for all."""
+    config, times = model.config, 1
+    if config.blocks > 1 and not config.window:
+        config, times = replace(config, blocks=1), config.blocks
+        model = Model(config, replace(model.weights, blocks=model.weights.blocks[:1]))
+    found = _cost("forward", _forward, model, config, (length,))
+    inside = ("attn.", "mlp.", "ln1", "ln2", "resid_mid", "resid_post")  # what comes before the first block is its resid_pre
+    return {
+        stage: Counter({kind: n * (times if stage.startswith(inside) else 1) for kind, n in counts[length].items()})
+        for stage, counts in found.stages.items()
+    }
+
+
 def _cost(name: str, count: Callable[[Model, int], Counts], model: Model, config: Config, lengths: tuple[int, ...]) -> Costs:
     """Up to the length of a window it hides nothing; beyond it, counts lie on another polynomial."""
     table: dict[int, Counts] = {}

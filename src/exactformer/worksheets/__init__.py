@@ -2,6 +2,6 @@
 
 from exactformer.worksheets.inputs import Input
 from exactformer.worksheets.reader import WorksheetError
-from exactformer.worksheets.worksheet import Worksheet, example_text, examples, load, loads
+from exactformer.worksheets.worksheet import Worksheet, example_text, examples, load, loads, outlined
 
-__all__ = ["Input", "Worksheet", "WorksheetError", "example_text", "examples", "load", "loads"]
+__all__ = ["Input", "Worksheet", "WorksheetError", "example_text", "examples", "load", "loads", "outlined"]

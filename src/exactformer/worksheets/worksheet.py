@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from exactformer.checkpoints import ENDINGS, Reading, open_checkpoint
+from exactformer.checkpoints import ENDINGS, Outline, Reading, open_checkpoint, outline_checkpoint
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import narrated
 from exactformer.model import InputError, Model
@@ -160,10 +160,41 @@ def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Workshee
     return loads(read_text(path, "example", (*examples(), *MODELS)).removeprefix("\ufeff"), name)
 
 
+def outlined(source: str | os.PathLike[str], text: bool = False) -> tuple[Worksheet, Outline | None]:
+    """As `load`, but of a folder, or of a config.json alone, the shapes of the weights: nobody may compute with them.
+
+    A tokenizer is read where a `text` is to be cut up. A worksheet is small: it is read as it is, and has no outline.
+
+    >>> outlined("capstone")[1], outlined("stories")[1].dtype
+    (None, 'BF16')
+    """
+    name = os.fspath(source)
+    path = model_folder(name) if name in MODELS else Path(name)
+    if path.suffix in ENDINGS:
+        path = path.parent
+    if name in examples() or not name or not (path.is_dir() or path.suffix == ".json"):
+        return load(name), None
+    found = outline_checkpoint(path)
+    worksheet = Worksheet(found.model, (), found.name, "", words=False)
+    if name not in MODELS and not (text and path.is_dir()):
+        return worksheet, found
+    tokenizer = _folder_tokenizer(path)
+    if tokenizer is None and len(found.model.config.vocabulary) == GPT2_TOKENS:
+        tokenizer = gpt2()
+    if tokenizer is not None:
+        found = outline_checkpoint(path, tokenizer.vocabulary)
+        worksheet = replace(worksheet, model=found.model, tokenizer=tokenizer)
+    return (_carded(name, worksheet) if name in MODELS else worksheet), found
+
+
+def _folder_tokenizer(folder: Path) -> Tokenizer | None:
+    has_one = any((folder / file).exists() for file in ("tokenizer.json", "vocab.json"))
+    return load_tokenizer(folder) if has_one else None
+
+
 def _checkpoint(name: str, reading: Reading) -> Worksheet:
     folder = Path(name) if Path(name).is_dir() else Path(name).parent
-    has_one = any((folder / file).exists() for file in ("tokenizer.json", "vocab.json"))
-    tokenizer = load_tokenizer(folder) if has_one else None
+    tokenizer = _folder_tokenizer(folder)
     checkpoint = open_checkpoint(name, None if tokenizer is None else tokenizer.vocabulary, reading)
     if tokenizer is None and len(checkpoint.model.config.vocabulary) == GPT2_TOKENS:  # its own, where the folder has none
         tokenizer = gpt2()
@@ -176,7 +207,12 @@ def _checkpoint(name: str, reading: Reading) -> Worksheet:
 
 
 def _built_in(name: str, reading: Reading) -> Worksheet:
-    card, worksheet = MODELS[name], _checkpoint(str(model_folder(name)), reading)
+    return _carded(name, _checkpoint(str(model_folder(name)), reading))
+
+
+def _carded(name: str, worksheet: Worksheet) -> Worksheet:
+    """With what is said of a built-in model."""
+    card = MODELS[name]
     tokens = tuple(piece.name for piece in worksheet.pieces(card.prompt))
     return replace(worksheet, tokens=tokens, title=card.title, about=f"{card.about} {worksheet.about}")
 
