@@ -17,7 +17,7 @@ NUMBER = "blocks.0.attn.pattern[0,1,0]"
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site") / "site"
-    write(folder, names=("capstone", "poster"))
+    write(folder, names=("capstone", "poster"), taught=("attention-exactly", "transformer-by-hand"))
     return folder
 
 
@@ -34,7 +34,7 @@ def test_home_is_small_and_asks_for_nothing_elsewhere(visit_file: Open, page: Pa
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     visit_file("")
-    expect(page.locator(".card")).to_have_count(2)
+    expect(page.locator(".card")).to_have_count(4)  # two lessons, two examples
     names = {url for url in asked if not url.startswith("about:")}
     assert all(name.startswith(f"file://{written}/") for name in names)
     files = {Path(name.removeprefix("file://").split("#")[0]) for name in names}
@@ -78,6 +78,28 @@ def test_of_a_large_vocabulary_the_largest_logits_are_there(visit_file: Open, pa
     assert page.evaluate("exactformer !== undefined")
 
 
+def test_a_lesson_is_read_and_its_exercises_are_checked_in_the_page(visit_file: Open, page: Page) -> None:
+    visit_file("#lesson/attention-exactly")
+    expect(page.locator("h1")).to_have_text("Attention, exactly")
+    expect(page.locator(".view-step table").first).to_be_visible()
+    expect(page.locator(".view-picture figure").first).to_be_visible()
+    exercises = page.locator(".view-exercise")
+    for n, (answer, said) in enumerate((("2", "Wrong"), ("1/2", "Equal"), ("1/(1+e) + e/(1+e)", "60 digits"))):
+        exercises.nth(n).locator("textarea").fill(answer)
+        exercises.nth(n).get_by_role("button", name="Check").click()
+        expect(exercises.nth(n).locator("[role=status]")).to_contain_text(said)
+    visit_file("#lesson/transformer-by-hand?language=es")
+    expect(page.locator("h1")).to_have_text("El transformer entero, a mano")
+
+
+def test_what_only_an_exercise_asks_for_is_not_written_out(written: Path) -> None:
+    """The second exercise of the lesson is about other tokens, whose pass is shown nowhere."""
+    found = [file.read_text(encoding="utf-8") for file in (written / "data").glob("pass-*.js")]
+    (blank,) = (text for text in found if '"tokens":["b","a"]' in text)
+    assert '"values":{}' in blank
+    assert '"1/2"' not in blank
+
+
 def test_one_step_for_somebodys_page(visit_file: Open, page: Page) -> None:
     visit_file("#capstone?step=blocks.0.attn.pattern&embed=1")
     expect(page.locator(".stage-box")).to_contain_text("softmax")
@@ -95,16 +117,16 @@ def test_only_an_empty_place_or_an_old_site_is_written_to(tmp_path: Path) -> Non
     mine.mkdir()
     (mine / "thesis.txt").write_text("years")
     with pytest.raises(SiteError, match="is not empty, and no site of ours"):
-        write(mine, names=())
+        write(mine, names=(), taught=())
     assert (mine / "thesis.txt").read_text() == "years"
     site = tmp_path / "site"
-    write(site, names=())
+    write(site, names=(), taught=())
     (site / "data" / "old.js").write_text("")
-    write(site, names=())
+    write(site, names=(), taught=())
     assert not (site / "data" / "old.js").exists()
     (tmp_path / "file").write_text("")
     with pytest.raises(SiteError, match="is not a folder"):
-        write(tmp_path / "file", names=())
+        write(tmp_path / "file", names=(), taught=())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "mine", "site"]
 
 
@@ -113,5 +135,5 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write(tmp_path / "site", stop, names=("capstone",))
+        write(tmp_path / "site", stop, names=("capstone",), taught=())
     assert list(tmp_path.iterdir()) == []
