@@ -113,8 +113,8 @@ def files(tell: Callable[[str], None], names: Sequence[str], taught: Sequence[st
     later = [module for module in closure(*_LATER) if module not in main]
     exported = ", ".join(f"{name.removesuffix('.js')}: {name.removesuffix('.js')}_module" for name in _LATER)
     yield "data/modules.js", shortened(enclosed(later)) + f"\nexactformer.hold('modules', {{ {exported} }});\n"
-    yield "exactformer.js", "const later = (name) => exactformer.later(name);\n" + shortened(enclosed(main))
-    yield "exactformer.css", "\n".join(map(asset, STYLES))
+    yield "page.js", "const later = (name) => exactformer.later(name);\n" + shortened(enclosed(main))
+    yield "page.css", "\n".join(map(asset, STYLES))
     yield "icon.svg", asset("icon.svg")
     yield "index.html", _page()
 
@@ -219,6 +219,6 @@ def _page() -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 {_MARK}
 <link rel="icon" href="icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="exactformer.css">
-<script defer src="exactformer.js"></script>
+<link rel="stylesheet" href="page.css">
+<script defer src="page.js"></script>
 {body}""".replace('<html lang="en">', '<html lang="en" data-site>')
