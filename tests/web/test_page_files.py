@@ -18,7 +18,7 @@ EDITED = "#capstone?edit=W_E[1,1]=1/3&edit=tokens=b+a"
 
 
 def exported(page: Page, label: str) -> tuple[str, str]:
-    page.locator(".menu summary").click()
+    page.locator(".tools .menu summary").click()
     with page.expect_download() as download:
         page.locator(".menu").get_by_role("button", name=label, exact=True).click()
     return download.value.suggested_filename, Path(download.value.path()).read_text(encoding="utf-8")
