@@ -86,6 +86,7 @@ def visit(server: Serving, page: Page) -> Callable[[str], Page]:
         page.wait_for_selector(
             ".step table, .step figure, .handout table, .card, .two table, .mistakes, .theory table, .check textarea, .problem"
         )
+        page.wait_for_function("() => document.documentElement.dataset.shown === location.hash")
         return page
 
     return open_page

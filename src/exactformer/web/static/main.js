@@ -29,6 +29,7 @@ async function show() {
   const named = (store.pages && PAGES.get(route.source)) || "pass";
   const page = named === "certified" && route.view === "walk" ? "walk" : named;
   mark(route.source);
+  if (shown !== null && shown !== page) document.getElementById("main").classList.add("busy"); // until the other is there
   if (page !== "certified") made.certified?.stop();
   if (page !== "walk") made.walk?.walk?.stop();
   if (page !== "pass") made.pass?.left();
@@ -45,7 +46,21 @@ async function show() {
     if (view && same(route)) place(view, page === "lesson" ? `lesson ${location.hash}` : page);
   } catch (error) {
     place(h("main", { id: "main", tabindex: -1 }, problem(error.message)), page);
+  } finally {
+    if (same(route)) document.documentElement.dataset.shown = location.hash; // what the address says is there
   }
+}
+
+let showing = null; // the address that is on its way
+
+/** One change of the address is told by several events. */
+function shownOnce() {
+  const { hash } = location;
+  if (showing === hash) return;
+  showing = hash;
+  show().finally(() => {
+    if (showing === hash) showing = null;
+  });
 }
 
 /** Views that are made anew each time. */
@@ -63,6 +78,7 @@ function same(route) {
 function place(view, page) {
   const old = document.getElementById("main");
   if (old !== view) old.replaceWith(view);
+  view.classList.remove("busy");
   if (shown !== null && shown !== page) view.focus({ preventScroll: true });
   if (shown !== page) scrollTo(0, 0);
   if (!["pass", "walk"].includes(page) && !page.startsWith("lesson")) document.title = "exactformer";
@@ -80,9 +96,7 @@ document.querySelector(".skip-link").addEventListener("click", (event) => {
   event.preventDefault(); // the part after # is the address of what is shown
   document.getElementById("main").focus();
 });
-addEventListener("hashchange", show);
-addEventListener("popstate", show);
-addEventListener("address", show);
+for (const event of ["hashchange", "popstate", "address"]) addEventListener(event, shownOnce);
 addEventListener("keydown", (event) => {
   const walking = ["pass", "walk"].includes(shown) && made[shown];
   if (event.defaultPrevented || event.altKey || !walking) return;
@@ -91,7 +105,7 @@ addEventListener("keydown", (event) => {
     if (shown === "pass" && event.key.toLowerCase() === "z" && !event.shiftKey && walking.undo()) event.preventDefault();
   } else if (!event.target.closest("input, summary")) walking.walk?.pressed(event);
 });
-show();
+shownOnce();
 if (store.live) offer();
 
 /** A page for the model, where one was given at the start. */
