@@ -84,7 +84,7 @@ def test_a_short_worksheet_travels_in_the_address(visit: Visit, page: Page, tmp_
     page.evaluate("localStorage.clear()")  # as in the browser of somebody else
     address = page.url
     page.goto("about:blank")
-    page.goto(f"{address}?step=blocks.0.attn.pattern")
+    page.goto(f"{address}?step=blocks.0.attn.pattern&as=numbers")
     expect(page.locator("h1")).to_have_text("The whole transformer, my own")
     wait_for_step(page, "attn.pattern")
 
@@ -177,7 +177,7 @@ def test_tables_fit_and_remarks_are_above_the_fold(visit: Visit, page: Page, exa
     steps = int(page.locator(".progress").inner_text().split("/")[1])
     for n in range(steps):
         expect(page.locator(".progress")).to_have_text(f"{n + 1} / {steps}")
-        page.wait_for_selector(".step:not(.computing) table")
+        page.wait_for_selector(".step:not(.computing) :is(table, figure)")
         page.wait_for_function(f"() => !({CUT})().length", timeout=20_000)
         for box in page.locator(".remarks").all():
             assert box.evaluate("box => box.getBoundingClientRect().bottom") < 840
@@ -217,7 +217,7 @@ def test_sixteen_positions_are_seen_at_once_and_an_opened_row_is_scrolled_to(vis
     page.goto(f"{address}?step=blocks.0.attn.pattern")
     wait_for_step(page, "attn.pattern")
     page.wait_for_function(f"() => !({CUT})().length", timeout=20_000)
-    page.goto(f"{address}?step=blocks.0.attn.pattern&number=blocks.0.attn.pattern[0,15,12]")
+    page.goto(f"{address}?step=blocks.0.attn.pattern&number=blocks.0.attn.pattern[0,15,12]&as=numbers")
     expect(page.locator("td.open")).to_have_count(1)
     expect(page.locator("td.open")).to_be_in_viewport(ratio=1)
     page.wait_for_function("""() => {

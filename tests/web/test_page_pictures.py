@@ -134,7 +134,7 @@ def test_sliders_give_exact_probabilities(visit: Visit, page: Page) -> None:
     expect(bars.nth(2)).to_contain_text("cut off")
     page.get_by_role("slider", name="temperature").fill("10")
     expect(page.locator(".slider output").first).to_have_text("0.5")
-    expect(bars.first.locator("[aria-label]")).to_have_attribute("aria-label", "e^2/(1+e^2), named")
+    expect(bars.first.locator("[aria-label]")).to_have_attribute("aria-label", "e^2/(1+e^2), formula")
     page.get_by_role("button", name="Reset").click()
     expect(page.locator(".choosing .told")).to_have_text("3 of 3 tokens may be drawn (proved)")
 

@@ -35,9 +35,11 @@ async function show() {
   if (page !== "pass") made.pass?.left();
   try {
     if (page in MAKERS) {
-      made[page] = await (making[page] ??= MAKERS[page]());
-      if (page === "pass") await learn(store);
-      if (!same(route)) return;
+      if (!made[page]) {
+        const [view] = await Promise.all([(making[page] ??= MAKERS[page]()), page === "pass" ? learn(store) : null]);
+        made[page] = view;
+        if (!same(route)) return;
+      }
       place(made[page].element, page);
       await made[page].show(route);
       return;
@@ -49,18 +51,6 @@ async function show() {
   } finally {
     if (same(route)) document.documentElement.dataset.shown = location.hash; // what the address says is there
   }
-}
-
-let showing = null; // the address that is on its way
-
-/** One change of the address is told by several events. */
-function shownOnce() {
-  const { hash } = location;
-  if (showing === hash) return;
-  showing = hash;
-  show().finally(() => {
-    if (showing === hash) showing = null;
-  });
 }
 
 /** Views that are made anew each time. */
@@ -96,7 +86,8 @@ document.querySelector(".skip-link").addEventListener("click", (event) => {
   event.preventDefault(); // the part after # is the address of what is shown
   document.getElementById("main").focus();
 });
-for (const event of ["hashchange", "popstate", "address"]) addEventListener(event, shownOnce);
+addEventListener("hashchange", show); // and not popstate, which tells the same once more
+addEventListener("address", show);
 addEventListener("keydown", (event) => {
   const walking = ["pass", "walk"].includes(shown) && made[shown];
   if (event.defaultPrevented || event.altKey || !walking) return;
@@ -105,7 +96,7 @@ addEventListener("keydown", (event) => {
     if (shown === "pass" && event.key.toLowerCase() === "z" && !event.shiftKey && walking.undo()) event.preventDefault();
   } else if (!event.target.closest("input, summary")) walking.walk?.pressed(event);
 });
-shownOnce();
+show();
 if (store.live) offer();
 
 /** A page for the model, where one was given at the start. */

@@ -57,6 +57,9 @@ export class Pictured {
     return Boolean(this.mask) && (this.book.at(this.mask, index)?.status === "masked" || shade(this.shades[this.mask], index) === HIDDEN);
   }
 
+  /** As a table does: but of a picture all is in sight. */
+  reveal() {}
+
   light(marks) {
     this.element.picture.light(marks);
   }
