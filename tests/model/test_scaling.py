@@ -64,7 +64,7 @@ def test_what_sees_the_scale_is_not_called_scale_free(change: dict[str, object])
         source = "blocks.0.ln1.out"
         assert not scale_free(source, trace.computed)
         asked += 1
-    assert asked == 30
+    assert asked == 20
 
 
 def test_a_rational_that_is_a_ball_away_is_refuted() -> None:

@@ -98,7 +98,7 @@ def test_all_refused_input_is_of_one_kind() -> None:
         if not module.name.endswith("__main__"):
             import_module(module.name)
     others = {kind.__name__ for kind in ValueError.__subclasses__() if kind.__module__.startswith("exactformer")}
-    assert others == {"Refused", "OperandError", "_Problem"}
+    assert others == {"Refused", "OperandError", "DirectiveError", "SpotError", "_Problem"}
     assert issubclass(exactformer.Refused, ValueError)
 
 

@@ -22,6 +22,7 @@ from exactformer.web.holding import held
 STYLES = ("base.css", "pass.css", "picture.css", "pages.css", "glossary.css")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _LATER = re.compile(r'import\("\./(\w+)\.js"\)')
+_COMMENT = re.compile(r"^\s*(?://.*|/\*\*.*\*/)$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
 
 
@@ -33,7 +34,7 @@ def render(trace: Trace, digits: int = 12, about: str = "", at: str = "") -> str
     >>> text.startswith("<!doctype html>"), "http-equiv" in text, "src=" in text
     (True, True, False)
     """
-    script, style = joined("pass.js", "exactly.js", "main.js"), "\n".join(asset(name) for name in STYLES)
+    script, style = shortened(joined("pass.js", "exactly.js", "main.js")), "\n".join(asset(name) for name in STYLES)
     sources = f"script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
     policy = f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
     title = escape(trace.title or "A forward pass")
@@ -67,6 +68,11 @@ def joined(*names: str) -> str:
     modules = (*closure(*later), *(module for module in closure(main) if module not in closure(*later)))
     first = [module for module in modules if module != main]
     return enclosed(first) + f"const later = async (name) => ({{ {known} }})[name];\n" + enclosed([main])
+
+
+def shortened(script: str) -> str:
+    """Without lines that are comments and without indentation: no template of ours goes over several lines."""
+    return "\n".join(line.strip() for line in _COMMENT.sub("", script).splitlines() if line.strip())
 
 
 def enclosed(modules: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ from exactformer.model import ConfigError
 from exactformer.web import document, tasks
 from exactformer.web.document import DIGITS
 from exactformer.web.holding import held
-from exactformer.web.single_file import asset, closure, embedded, enclosed
+from exactformer.web.single_file import asset, closure, embedded, enclosed, shortened
 from exactformer.web.sources import Source, gradient_of, step_of, trace_of, worksheet_of
 from exactformer.worksheets import examples
 
@@ -43,7 +43,6 @@ _POLICY = "; ".join(  # a file on disk is not its own origin, so that it has to 
         "form-action 'none'",
     )
 )
-_COMMENT = re.compile(r"^\s*(?://.*|/\*\*.*\*/)$", re.MULTILINE)
 _THEOREMS = range(1, 5)  # lengths
 _MOST_NUMBERS = 1_000  # of a pass whose mistakes are computed too
 
@@ -122,11 +121,6 @@ def files(tell: Callable[[str], None], names: Sequence[str], taught: Sequence[st
 def data(name: str, value: Any) -> str:
     """A script that hands data over to the page."""
     return f"exactformer.hold({json.dumps(name)}, {embedded(value)});\n"
-
-
-def shortened(script: str) -> str:
-    """Without lines that are comments and without indentation: no template of ours goes over several lines."""
-    return "\n".join(line.strip() for line in _COMMENT.sub("", script).splitlines() if line.strip())
 
 
 def _sources(name: str) -> Iterator[Source]:
