@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,28 @@ def broken_folder(folder: Path) -> Path:
     tensors = small_tensors()
     tensors["h.1.mlp.c_fc.bias"][3] = np.nan
     return write_folder(folder, small_config(), tensors)
+
+
+def one_head_worksheet(rows: list[list[str]], unembedding: str) -> str:
+    """One head that looks at all positions before it, over as many tokens as there are rows of embeddings."""
+    words = [f"t{n}" for n in range(len(rows))]
+    return f"""title = "One head"
+[model]
+vocabulary = {json.dumps(words)}
+dim = {len(rows[0])}
+blocks = 1
+norm = "none"
+mask = "causal"
+scale = "sqrt"
+positions = "none"
+unembedding = "{unembedding}"
+[weights]
+W_E = {json.dumps(rows)}
+[[weights.blocks]]
+attn = {{ W_Q = "identity", W_K = "identity", W_V = "identity" }}
+[input]
+tokens = {json.dumps(words)}
+"""
 
 
 def hostile_worksheet(file: Path) -> Path:

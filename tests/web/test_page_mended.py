@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from playwright.sync_api import Page, Route, expect
 
 from exactformer.web import single_file
 from exactformer.worksheets import example_text, load
+from web.models import one_head_worksheet
 from web.test_page_walk import wait_for_step
 
 Visit = Callable[[str], Page]
@@ -186,25 +186,8 @@ def test_tables_fit_and_remarks_are_above_the_fold(visit: Visit, page: Page, exa
 
 def long_worksheet(length: int = 16) -> str:
     """Sixteen positions whose weights are all formulas."""
-    words = [f"t{n}" for n in range(length)]
     rows = [[f"{(i * 5 + j * 3) % 7}/10" for j in range(4)] for i in range(length)]
-    return f"""title = "Sixteen"
-[model]
-vocabulary = {json.dumps(words)}
-dim = 4
-blocks = 1
-norm = "none"
-mask = "causal"
-scale = "sqrt"
-positions = "none"
-unembedding = "none"
-[weights]
-W_E = {json.dumps(rows)}
-[[weights.blocks]]
-attn = {{ W_Q = "identity", W_K = "identity", W_V = "identity" }}
-[input]
-tokens = {json.dumps(words)}
-"""
+    return one_head_worksheet(rows, "none")
 
 
 def test_sixteen_positions_are_seen_at_once_and_an_opened_row_is_scrolled_to(visit: Visit, page: Page, tmp_path: Path) -> None:

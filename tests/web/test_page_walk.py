@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,8 @@ from pathlib import Path
 import pytest
 from mpmath import mp
 from playwright.sync_api import Page, expect
+
+from web.models import one_head_worksheet
 
 Visit = Callable[[str], Page]
 PATTERN = "#capstone?step=blocks.0.attn.pattern"
@@ -248,26 +249,9 @@ def test_check_puts_verdicts_in_place(visit: Visit, page: Page) -> None:
 
 def large_worksheet(size: int = 64) -> str:
     """As many positions as dimensions, and a head that looks at all of them."""
-    words = [f"t{n}" for n in range(size)]
     rng = random.Random(1)
     rows = [[f"{rng.randint(-3, 3)}/10" for _ in range(size)] for _ in range(size)]
-    return f"""title = "Large"
-[model]
-vocabulary = {json.dumps(words)}
-dim = {size}
-blocks = 1
-norm = "none"
-mask = "causal"
-scale = "sqrt"
-positions = "none"
-unembedding = "tied"
-[weights]
-W_E = {json.dumps(rows)}
-[[weights.blocks]]
-attn = {{ W_Q = "identity", W_K = "identity", W_V = "identity" }}
-[input]
-tokens = {json.dumps(words)}
-"""
+    return one_head_worksheet(rows, "tied")
 
 
 def test_rows_of_a_large_pass_are_drawn_as_needed(visit: Visit, page: Page, tmp_path: Path) -> None:

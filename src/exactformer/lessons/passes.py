@@ -14,8 +14,7 @@ from exactformer.lessons.lesson import Lesson, Reference, Use
 from exactformer.messages import Refused, quoted
 from exactformer.model import InputError
 from exactformer.model.breaking import broken
-from exactformer.numbers import array
-from exactformer.trace import Gradient, Step, Trace, gradient
+from exactformer.trace import Gradient, Step, Trace, usual_gradient
 from exactformer.worksheets import Worksheet, examples, load, loads
 from exactformer.worksheets.models import MODELS
 from exactformer.worksheets.worksheet import LARGEST, parse, read_text
@@ -80,7 +79,7 @@ def worksheet_of(source: Source) -> Worksheet:
 
 @lru_cache(_KEPT)
 def trace_of(source: Source) -> Trace:
-    worksheet = worksheet_of(replaced(source, tokens=None, backward=False, target="", mistake=""))
+    worksheet = worksheet_of(source._replace(tokens=None, backward=False, target="", mistake=""))
     if source.mistake:
         worksheet = replace(worksheet, model=broken(worksheet.model, [source.mistake]))
     try:
@@ -92,23 +91,16 @@ def trace_of(source: Source) -> Trace:
 @lru_cache(_KEPT)
 def gradient_of(source: Source) -> Gradient:
     """From the loss of the target tokens, or of the input itself; without logits, from ones at the last position."""
-    trace = trace_of(replaced(source, backward=False, target=""))
+    trace = trace_of(source._replace(backward=False, target=""))
     try:
-        if trace.model.config.unembedding == "none":
-            length, dim = trace.steps[-1].values.shape
-            return gradient(trace, None, array([[int(i == length - 1)] * dim for i in range(length)]))
-        return gradient(trace, source.target or " ".join(trace.tokens))
+        return usual_gradient(trace, source.target)
     except InputError as error:
         raise PassError(f"target: {error}") from None
 
 
-def replaced(source: Source, **fields: Any) -> Source:
-    return source._replace(**fields)
-
-
 def steps_of(source: Source) -> dict[str, Step]:
     """Every step by name: of the pass, of the backward pass where it is asked for, and the weights."""
-    trace = trace_of(replaced(source, backward=False, target=""))
+    trace = trace_of(source._replace(backward=False, target=""))
     found = {step.name: step for step in (*trace.steps, *trace.weights)}
     return found | ({step.name: step for step in gradient_of(source).steps} if source.backward else {})
 

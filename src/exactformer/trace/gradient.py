@@ -15,7 +15,7 @@ from exactformer.model.operations.operation import Part
 from exactformer.model.operations.others import GIVEN, OF_CROSS_ENTROPY, Summed
 from exactformer.model.step import Step
 from exactformer.model.weights import rebuilt_weights
-from exactformer.numbers import Exact, exact
+from exactformer.numbers import Exact, array, exact
 from exactformer.trace.trace import Trace, run
 
 
@@ -76,6 +76,19 @@ def gradient(
 
     weights = backward(model, model.ids(trace.tokens), steps, last, ops, record)
     return Gradient(trace, words, loss, tuple(recorded), weights)
+
+
+def ones_at_the_end(trace: Trace) -> Any:
+    """A gradient of the last step, where none is given: ones at the last position."""
+    length, dim = trace.steps[-1].values.shape
+    return array([[int(i == length - 1)] * dim for i in range(length)])
+
+
+def usual_gradient(trace: Trace, targets: str = "") -> Gradient:
+    """Of the loss of the target tokens, or else of the input itself; of a model without logits, from ones at the last position."""
+    if trace.model.config.unembedding == "none":
+        return gradient(trace, None, ones_at_the_end(trace))
+    return gradient(trace, targets or " ".join(trace.tokens))
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def held(trace: Trace, digits: int, about: str = "", gradient: Gradient | None =
         "numbers": numbers,
         "opened": opened,
     }
-    found |= {"blocks": blocks, "cells": cells, "words": words, "glossary": document.glossary()}
+    found |= {"blocks": blocks, "cells": cells, "words": words}
     return found if gradient is None else found | {"gradient": document.gradient_outline(gradient, digits) | {"values": back}}
 
 

@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from exactformer.trace import Trace
+from exactformer.web.document import glossary
 from exactformer.web.holding import held
 
 STYLES = ("base.css", "pass.css", "picture.css", "pages.css", "glossary.css")
@@ -53,7 +54,7 @@ def render(trace: Trace, digits: int = 12, about: str = "", at: str = "") -> str
 <header class="top"><span class="brand">exactformer</span></header>
 <main id="main" tabindex="-1"><noscript><p>{title}: this page needs scripts, which it carries in itself.</p></noscript></main>
 <p id="live" class="visually-hidden" role="status" aria-live="polite"></p>
-<script type="application/json" id="held">{embedded(held(trace, digits, about) | {"at": at})}</script>
+<script type="application/json" id="held">{embedded(held(trace, digits, about) | {"at": at, "glossary": glossary()})}</script>
 <script type="module">{script}</script>
 </body>
 </html>
@@ -62,12 +63,11 @@ def render(trace: Trace, digits: int = 12, about: str = "", at: str = "") -> str
 
 @lru_cache
 def joined(*names: str) -> str:
-    """Modules with all that they import, each once and before it is needed; the last are those that are asked for later."""
+    """The last module with all that it imports, each once and before it is needed; the others it asks for later."""
     *later, main = names
-    known = ", ".join(module.removesuffix(".js") + ": " + _variable(module) for module in later)
     modules = (*closure(*later), *(module for module in closure(main) if module not in closure(*later)))
     first = [module for module in modules if module != main]
-    return enclosed(first) + f"const later = async (name) => ({{ {known} }})[name];\n" + enclosed([main])
+    return enclosed(first) + f"const later = async (name) => ({by_name(later)})[name];\n" + enclosed([main])
 
 
 def shortened(script: str) -> str:
@@ -93,6 +93,12 @@ def closure(*names: str) -> tuple[str, ...]:
     for name in names:
         visit(name)
     return tuple(order)
+
+
+def by_name(modules: Iterable[str]) -> str:
+    """Modules that are enclosed, as one object."""
+    pairs = (f"{name.removesuffix('.js')}: {_variable(name)}" for name in modules)
+    return f"{{ {', '.join(pairs)} }}"
 
 
 def _variable(module: str) -> str:

@@ -21,11 +21,10 @@ from exactformer.exercises.hidden import hidden
 from exactformer.lessons import lessons
 from exactformer.lessons.languages import languages
 from exactformer.messages import Refused
-from exactformer.model import ConfigError
 from exactformer.web import document, tasks
 from exactformer.web.document import DIGITS
 from exactformer.web.holding import held
-from exactformer.web.single_file import asset, closure, embedded, enclosed, shortened
+from exactformer.web.single_file import asset, by_name, closure, embedded, enclosed, shortened
 from exactformer.web.sources import Source, gradient_of, step_of, trace_of, worksheet_of
 from exactformer.worksheets import examples
 
@@ -110,8 +109,7 @@ def files(tell: Callable[[str], None], names: Sequence[str], taught: Sequence[st
     yield "data/index.js", data("index", {"examples": cards, "passes": passes})
     main = closure("main.js")
     later = [module for module in closure(*_LATER) if module not in main]
-    exported = ", ".join(f"{name.removesuffix('.js')}: {name.removesuffix('.js')}_module" for name in _LATER)
-    yield "data/modules.js", shortened(enclosed(later)) + f"\nexactformer.hold('modules', {{ {exported} }});\n"
+    yield "data/modules.js", shortened(enclosed(later)) + f"\nexactformer.hold('modules', {by_name(_LATER)});\n"
     yield "page.js", "const later = (name) => exactformer.later(name);\n" + shortened(enclosed(main))
     yield "page.css", "\n".join(map(asset, STYLES))
     yield "icon.svg", asset("icon.svg")
@@ -186,11 +184,11 @@ def _held(source: Source) -> dict[str, Any]:
     trace = trace_of(source)
     try:
         gradient = gradient_of(source)
-    except (Refused, ConfigError):
+    except Refused:
         gradient = None
-    found = held(trace, DIGITS, worksheet_of(source).about, gradient)
-    del found["glossary"]  # which is a file of its own
-    outline = tasks.passed(source)
+    worksheet = worksheet_of(source)
+    found = held(trace, DIGITS, worksheet.about, gradient)
+    outline = found["pass"]
     views = ["backward"] if gradient is not None else []
     if source.breaks:
         found["compare"] = tasks.compared(source)
@@ -199,10 +197,10 @@ def _held(source: Source) -> dict[str, Any]:
         if outline["model"]["vocabulary"]:
             found["circuits"] = tasks.heads(source)
             views.append("circuits")
-        if outline["circuit"]:
+        if worksheet.circuit is not None:
             found["theorem"] = {length: tasks.theorem(source, length) for length in _THEOREMS}
             views.append("theorem")
-    found["pass"] = outline | found["pass"] | {"views": views}
+    outline |= {"circuit": worksheet.circuit is not None, "views": views}
     return found
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from exactformer.arithmetics import able
 from exactformer.messages import Refused
 from exactformer.model.breaking import broken
-from exactformer.numbers import array
-from exactformer.trace import Gradient, Step, Trace, gradient
+from exactformer.trace import Gradient, Step, Trace, usual_gradient
 from exactformer.web.editing import edited
 from exactformer.worksheets import Worksheet, example_text, loads
 
@@ -79,11 +78,7 @@ def trace_of(source: Source) -> Trace:
 @lru_cache(_KEPT)
 def gradient_of(source: Source) -> Gradient:
     """From the loss of the target tokens; for a model without logits, from ones at the last position."""
-    trace = trace_of(source)
-    if trace.model.config.unembedding == "none":
-        length, dim = trace.steps[-1].values.shape
-        return gradient(trace, None, array([[int(i == length - 1)] * dim for i in range(length)]))
-    return gradient(trace, source.target or " ".join(trace.tokens))
+    return usual_gradient(trace_of(source), source.target)
 
 
 def step_of(source: Source, name: str) -> Step:

@@ -1,6 +1,6 @@
 // A number, a matrix or a step on the clipboard, as LaTeX, as Markdown or for NumPy. Formulas are read from how they are drawn.
 
-import { announce, button, h } from "./dom.js";
+import { announce, button, h, menuOf } from "./dom.js";
 import { short } from "./book.js";
 import { math } from "./math.js";
 import { digits } from "./values.js";
@@ -13,7 +13,7 @@ const FORMS = [
 
 /** A small menu; `write(form)` gives the text. */
 export function copyMenu(label, write) {
-  const menu = h("details", { class: "menu copy" }, h("summary", { "aria-label": `Copy ${label}`, title: `Copy ${label} …` }, "copy"));
+  const menu = menuOf({ class: "menu copy" }, h("summary", { "aria-label": `Copy ${label}`, title: `Copy ${label} …` }, "copy"));
   const copy = async (form, name) => {
     menu.open = false;
     const told = await written(await write(form)).then(
@@ -31,12 +31,6 @@ export function copyMenu(label, write) {
       FORMS.map(([form, name]) => button(name, () => copy(form, name))),
     ),
   );
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
-    event.stopPropagation();
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  });
   return menu;
 }
 

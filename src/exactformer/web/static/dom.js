@@ -72,6 +72,18 @@ export function scrolling(box, label) {
   return box;
 }
 
+/** What opens below its summary; Escape closes it. */
+export function menuOf(attributes, summary) {
+  const menu = h("details", attributes, summary);
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    event.stopPropagation();
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+  return menu;
+}
+
 /** Say something to those who listen instead of looking. */
 export function announce(text) {
   const live = document.getElementById("live");

@@ -1,6 +1,6 @@
 // What the page hands out: the pass in other forms, the picture, a printed page.
 
-import { button, h, save } from "./dom.js";
+import { button, h, menuOf, save } from "./dom.js";
 import { diagramText } from "./diagram.js";
 import { address, go, read } from "./route.js";
 
@@ -19,7 +19,7 @@ export async function downloaded(book, form, at = "") {
 }
 
 export function exportMenu(book, route, tell) {
-  const menu = h("details", { class: "menu" }, h("summary", {}, "Export"));
+  const menu = menuOf({ class: "menu" }, h("summary", {}, "Export"));
   const done = (work) => async () => {
     menu.open = false;
     try {
@@ -50,11 +50,5 @@ export function exportMenu(book, route, tell) {
       ),
     ),
   );
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
-    event.stopPropagation();
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  });
   return menu;
 }
