@@ -7,9 +7,11 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import cli_runs
 import exactformer as xf
 from children import PATIENCE
 
@@ -43,14 +45,26 @@ def test_worksheets_in_the_documentation_work(page: str, sheet: str) -> None:
     assert xf.loads(sheet, page).trace().decided
 
 
-def test_indented_commands_work(tmp_path: Path) -> None:
-    tutorial = blocks("toml")[-1][1]
-    (tmp_path / "mine.toml").write_text(tutorial, encoding="utf-8")
-    found = {line.strip() for text in TEXTS.values() for line in text.splitlines() if line.startswith("    exactformer ")}
-    assert len(found) >= 5
-    for line in sorted(found):
-        command, _, otherwise = line.partition("#")[0].partition("||")
-        assert run(command, tmp_path).returncode == (1 if "test $? -eq 1" in otherwise else 0), line
+def indented() -> list[str]:
+    return sorted({line.strip() for text in TEXTS.values() for line in text.splitlines() if line.startswith("    exactformer ")})
+
+
+def marked(line: str) -> Any:
+    """A whole site takes a minute."""
+    return pytest.param(line, marks=[pytest.mark.large] if line.startswith("exactformer site") else [])
+
+
+@pytest.mark.parametrize("line", [marked(line) for line in indented()])
+def test_indented_commands_work(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text(blocks("toml")[-1][1], encoding="utf-8")
+    command, _, otherwise = line.partition("#")[0].partition("||")
+    done = cli_runs.run(*shlex.split(command)[1:])
+    assert done.returncode == (1 if "test $? -eq 1" in otherwise else 0), done.stderr
+
+
+def test_there_are_commands_to_try() -> None:
+    assert len(indented()) > 40
 
 
 def test_the_count_of_certify_has_one_spelling() -> None:

@@ -13,6 +13,7 @@ from exactformer.planning.timing import Seconds, block_norms, nodes
 from exactformer.worksheets import load, outlined
 
 
+@pytest.mark.large
 def test_a_real_plan_is_of_the_order_of_the_real_pass() -> None:
     """Wide bounds: the machine of a test has other things to do."""
     worksheet, outline = outlined("stories")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,19 +16,28 @@ FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "gpt-nano-sort" 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="skipped: ../shared/data/gpt-nano-sort is not there")
 
 
-@pytest.fixture(scope="module", params=["arb", "certified"])
-def report(request: pytest.FixtureRequest) -> Report:
-    """By two arithmetics, which share nothing but the wiring of the model."""
-    model = xf.load(FOLDER).model
-    inputs = xf.Sequences(("0", "1", "2"), 6, 6)
-    return xf.prove(model, inputs, xf.Sorted(6, "012"), steps=6, arithmetic_name=request.param, workers=2)
+def proved(arithmetic: str, inputs: Any) -> Report:
+    return xf.prove(xf.load(FOLDER).model, inputs, xf.Sorted(6, "012"), steps=6, arithmetic_name=arithmetic, workers=2)
 
 
-def test_all_729_inputs_are_sorted(report: Report) -> None:
+@pytest.mark.parametrize("arithmetic", ["arb", "certified"])
+def test_some_inputs_are_sorted_by_two_arithmetics(arithmetic: str) -> None:
+    """They share nothing but the wiring of the model. Every 60th input, and the one with the smallest margin."""
+    inputs = [*list(product("012", repeat=6))[::60], tuple("000200")]
+    report = proved(arithmetic, inputs)
+    assert report.counts == {"proved": len(inputs), "refuted": 0, "undecided": 0}
+    _check_the_smallest_margin(report)
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("arithmetic", ["arb", "certified"])
+def test_all_729_inputs_are_sorted(arithmetic: str) -> None:
+    report = proved(arithmetic, xf.Sequences(("0", "1", "2"), 6, 6))
     assert report.counts == {"proved": 729, "refuted": 0, "undecided": 0}
+    _check_the_smallest_margin(report)
 
 
-def test_the_smallest_margin_and_where_it_is(report: Report) -> None:
+def _check_the_smallest_margin(report: Report) -> None:
     kind = report.kinds["sorted"]
     assert kind.at == tuple("000200")
     assert kind.margin is not None

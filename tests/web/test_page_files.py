@@ -64,6 +64,7 @@ def test_the_single_file_opens_from_disk(visit: Visit, page: Page, tmp_path: Pat
     expect(page.locator(".panel .decimal")).to_be_visible()
 
 
+@pytest.mark.large
 def test_the_poster_is_exported_and_opened_again(visit: Visit, page: Page, tmp_path: Path) -> None:
     visit("#poster?step=token")
     name, text = exported(page, "Worksheet")

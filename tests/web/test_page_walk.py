@@ -254,6 +254,7 @@ def large_worksheet(size: int = 64) -> str:
     return one_head_worksheet(rows, "tied")
 
 
+@pytest.mark.large
 def test_rows_of_a_large_pass_are_drawn_as_needed(visit: Visit, page: Page, tmp_path: Path) -> None:
     file = tmp_path / "large.toml"
     file.write_text(large_worksheet())
@@ -286,6 +287,7 @@ FRAMES = """async (box) => {
 }"""
 
 
+@pytest.mark.large
 def test_a_large_table_scrolls_smoothly(visit: Visit, page: Page, tmp_path: Path) -> None:
     """Once its rows are there, a frame takes less of the processor than the 17 ms between two frames of a screen."""
     file = tmp_path / "large.toml"
@@ -312,6 +314,7 @@ def processor_seconds(page: Page) -> float:
     )
 
 
+@pytest.mark.large
 def test_of_very_many_rows_those_in_sight_are_drawn(visit: Visit, page: Page) -> None:
     visit("#poster?step=embed")
     rows = page.locator(".windowed table.reads tbody tr:not(.spacer)")
