@@ -26,6 +26,7 @@ _PLACES = {
     "tokenizers": ["TokenizerError", "load_tokenizer"],
     "checkpoints": ["CheckpointError", "open_checkpoint"],
     "certificates": ["Certificate", "CertificateError", "certify"],
+    "referee": ["OutputsError", "judge"],
     "proofs": ["Demand", "Lookup", "Report", "Sequences", "Sorted", "prove"],
     "messages": ["Refused"],
     "exercises": ["Exercise", "ExerciseError", "Judgement", "exercise"],

@@ -17,6 +17,8 @@ _PLACES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "certified": ("exactformer.certified.arithmetic", "CertifiedArithmetic", {"traced": True}),
     "float64": ("exactformer.model.arithmetics.floats", "FloatArithmetic", {"name": "float64"}),
     "float32": ("exactformer.model.arithmetics.floats", "FloatArithmetic", {"name": "float32"}),
+    "float16": ("exactformer.model.arithmetics.narrow", "NarrowArithmetic", {"name": "float16"}),
+    "bfloat16": ("exactformer.model.arithmetics.narrow", "NarrowArithmetic", {"name": "bfloat16"}),
 }
 ARITHMETICS = tuple(_PLACES)
 

@@ -7,12 +7,12 @@ import tempfile
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str, mode: int) -> None:
+def write_whole(path: Path, content: str | bytes, mode: int) -> None:
     """Write a temporary file beside `path` with the permissions `mode`, then rename it."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
         os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from exactformer.arithmetics import arithmetic
 from exactformer.certificates.preparation import Prepared
 from exactformer.certified import bounds
 from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.ball import Ball
 from exactformer.certified.limbs import HALF, carry, resized, split, to_float, ulp
 from exactformer.model import Model, Step, forward
-from exactformer.model.arithmetics.floats import FloatArithmetic
+from exactformer.numbers.formats import FORMATS
 
-FLOATS = ("float32", "float64")
 _STRETCH = 1.01  # an error is known well where the upper bound is at most this times the lower one
 _NOTHING = 2.0**-20  # or where it is proved to be below this part of a unit of the last place
 _SPARE = 4  # limbs beyond what proves a token
@@ -117,7 +117,7 @@ class FloatErrors:
 def compare(
     model: Model,
     ids: Sequence[int],
-    kinds: Sequence[str] = FLOATS,
+    kinds: Sequence[str] = ("float32", "float64"),
     *,
     proved: dict[int, int | None] | None = None,
     prepared: Prepared | None = None,
@@ -163,7 +163,7 @@ def _pass(model: Model, ids: Sequence[int], ops: Any, progress: Callable[[str], 
 
 def _in_floats(model: Model, ids: Sequence[int], kind: str, progress: Callable[[str], None]) -> tuple[dict[str, Any], list[Any]]:
     """The steps and the tokens. The weights that were converted for it are not kept."""
-    ops = FloatArithmetic(kind)
+    ops = arithmetic(kind)
     values = _pass(model, ids, ops, progress)
     return values, ops.choose(values["logits"]) if "logits" in values else []
 
@@ -207,8 +207,8 @@ def step_errors(name: str, value: Any, ball: Ball, kind: str) -> StepErrors:
         beyond = np.isfinite(far)
         low = np.where(usable, low, np.where(beyond, np.maximum(far * _DOWN - rest, 0.0) * _DOWN, 0.0))
         high = np.where(usable, high, np.where(beyond, (far + rest) * bounds.UP, np.inf))
-    dtype = np.dtype(kind)
-    size, smallest = float(np.abs(near).max(initial=0.0)), float(np.finfo(dtype).eps)
+    format = FORMATS[kind]
+    size = float(np.abs(near).max(initial=0.0))
     at = np.maximum(np.abs(np.where(np.isfinite(floats), floats, 0.0)), np.abs(near))
-    at = np.clip(at, (size or 1.0) * smallest, np.finfo(dtype).max / 2)
-    return StepErrors(name, low, high, np.spacing(at.astype(dtype)).astype(np.float64), size, smallest)
+    at = np.clip(at, (size or 1.0) * format.epsilon, format.largest / 2)
+    return StepErrors(name, low, high, format.unit(at), size, format.epsilon)

@@ -6,10 +6,7 @@ takes numbers from outside to tell the two apart.
 
 from __future__ import annotations
 
-import io
 import math
-import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,11 +21,10 @@ from exactformer.certificates.proving import CAP
 from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
 from exactformer.certified.limbs import OutOfRangeError
 from exactformer.model import InputError, Model, following, forward
-from exactformer.reading import open_regular
+from exactformer.reading import saved_array
 
 # How far a logit may be off, as a share of the largest one: far more than runs of real models are
 SHARES = {"float16": Fraction(1, 50), "float32": Fraction(1, 1000), "float64": Fraction(1, 10**9)}
-_LONGEST_HEADER = 1000  # bytes: NumPy writes 128
 _SMALLEST = Fraction(1, 2**100)  # stands for the largest logit where all are 0
 
 
@@ -76,24 +72,15 @@ def read_logits(path: Path, length: int, vocabulary: int) -> Saved:
 
     The header is believed in nothing: its shape must be one of these two, and the size of the file must be what they take.
     """
-    with open_regular(path, InputError) as file:
-        size = os.fstat(file.fileno()).st_size
-        start = io.BytesIO(file.read(_LONGEST_HEADER))
-        shape, fortran, dtype = _header(start, path)
-        kind = dtype.newbyteorder("=").name
-        _refuse(kind not in SHARES, f"{path}: holds {kind}; logits are {', '.join(SHARES)}")
-        _refuse(
-            shape not in ((vocabulary,), (length, vocabulary)),
-            f"{path}: has the shape {_times(shape)}, where the logits are {vocabulary:,} (after the last token) or "
-            f"{_times((length, vocabulary))} (after each)",
-        )
-        count, left = math.prod(shape), size - start.tell()
-        _refuse(
-            left != count * dtype.itemsize,
-            f"{path}: has {left:,} bytes after its header, where {count:,} numbers of {kind} take {count * dtype.itemsize:,}",
-        )
-        file.seek(start.tell())
-        values = np.frombuffer(file.read(left), dtype).reshape(shape, order="F" if fortran else "C")
+    saved = saved_array(path, InputError)
+    kind = saved.dtype.newbyteorder("=").name
+    _refuse(kind not in SHARES, f"{path}: holds {kind}; logits are {', '.join(SHARES)}")
+    _refuse(
+        saved.shape not in ((vocabulary,), (length, vocabulary)),
+        f"{path}: has the shape {_times(saved.shape)}, where the logits are {vocabulary:,} (after the last token) or "
+        f"{_times((length, vocabulary))} (after each)",
+    )
+    values = saved.array()
     floats = np.atleast_2d(values.astype(np.float64))
     wrong = np.argwhere(~np.isfinite(floats))
     if len(wrong):
@@ -102,19 +89,6 @@ def read_logits(path: Path, length: int, vocabulary: int) -> Saved:
     if kind == "float64" and bool((values.astype(np.float32) == values).all()):
         kind = "float32"  # a list of numbers of a float32 run becomes float64 on its way to the file
     return Saved(str(path), floats, kind)
-
-
-def _header(file: Any, path: Path) -> tuple[tuple[int, ...], bool, Any]:
-    """What the file says of its array: its shape, the order of its entries, and its type."""
-    readers: Any = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    try:
-        reader = readers.get(np.lib.format.read_magic(file))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            shape, fortran, dtype = reader(file, max_header_size=_LONGEST_HEADER)
-        return shape, fortran, dtype
-    except Exception:  # a header is a Python literal to NumPy, which fails in as many ways as Python's reader has
-        raise InputError(f"{path}: is not a file of numbers as numpy.save writes it") from None
 
 
 def expect(

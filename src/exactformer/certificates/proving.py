@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -259,25 +260,13 @@ class _Question:
     def _decide(self, logits: Ball, schedule: LimbSchedule, attempts: int) -> Certified | str:
         """What is proved, or why nothing is."""
         row = len(logits) - 1
-        lead = leading(logits, row, self._same_logit)
+        lead = leading(logits, row, partial(same_logit, self.model))
         if isinstance(lead, str):
             return lead
         return Certified(
             tuple(self.ids), lead.winner, lead.ties, lead.runner_up, lead.margin, self._top(logits, row), schedule,
             tuple(self.layers), attempts,
         )  # fmt: skip
-
-    def _same_logit(self, i: int, j: int) -> bool:
-        """Are two columns of the unembedding, and their biases, the same numbers? Then so are the logits."""
-        weights = self.model.weights
-        rows = weights.W_E if weights.W_U is None else np.transpose(weights.W_U)
-        pairs = list(zip(rows[i].tolist(), rows[j].tolist(), strict=True))
-        if weights.b_U is not None:
-            pairs.append((weights.b_U[i], weights.b_U[j]))
-        try:
-            return all(a is b or bool(a == b) for a, b in pairs)
-        except Undecided:
-            return False
 
     def _sharp(self, result: Certified) -> bool:
         """Are the logits known to the digits asked for?"""
@@ -290,6 +279,19 @@ class _Question:
         row = -1 if logits is None else len(logits) - 1
         entries = self._top(logits, row) if logits is not None and finite(logits, row) else ()
         return Certified(tuple(self.ids), None, (), None, None, entries, schedule, tuple(self.layers), attempts, why)
+
+
+def same_logit(model: Model, i: int, j: int) -> bool:
+    """Are two columns of the unembedding, and their biases, the same numbers? Then so are the logits, whatever is read."""
+    weights = model.weights
+    rows = weights.W_E if weights.W_U is None else np.transpose(weights.W_U)
+    pairs = list(zip(rows[i].tolist(), rows[j].tolist(), strict=True))
+    if weights.b_U is not None:
+        pairs.append((weights.b_U[i], weights.b_U[j]))
+    try:
+        return all(a is b or bool(a == b) for a, b in pairs)
+    except Undecided:
+        return False
 
 
 def _log2(x: Fraction) -> float:

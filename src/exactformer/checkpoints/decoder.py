@@ -49,6 +49,7 @@ class Names:
     gate: str = "mlp.gate_proj"
     mlp_in: str = "mlp.up_proj"
     mlp_out: str = "mlp.down_proj"
+    activation: str = ""  # a module without tensors, where one has the output that our step has
     ln_final: str = "norm"
     head: str = "lm_head"
     masks: str = ""  # where older versions saved masks: `bias` and `masked_bias`

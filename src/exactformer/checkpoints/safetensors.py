@@ -6,9 +6,11 @@ begin and end) and the bytes of all tensors, one after the other, with nothing b
 
 from __future__ import annotations
 
+import json
 import math
 import mmap
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from exactformer.reading import described, json_table, open_regular, read_regula
 LARGEST = 1 << 20  # bytes of JSON: three times what a GPT-2 of 200 blocks needs, and too little to fill memory with
 _FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # NumPy has no bfloat16: its bits
 _MASKS = {"BOOL": "u1", "U8": "u1"}
+_WHOLE = {"U8": "u1", "I8": "i1", "U16": "<u2", "I16": "<i2", "U32": "<u4", "I32": "<i4", "I64": "<i8"}
 _BYTES = {
     "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
     "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8, "C64": 8,
@@ -72,6 +75,13 @@ class Tensor:
             self._release()
         return values
 
+    def whole_numbers(self) -> Any:
+        """The values where they are integers, read-only."""
+        if self.dtype not in _WHOLE:
+            raise self.error(f"has the dtype {self.dtype}; whole numbers are read: {', '.join(_WHOLE)}")
+        count = math.prod(self.shape)
+        return np.frombuffer(self.mapped, _WHOLE[self.dtype], count, self.start if count else 0).reshape(self.shape)
+
     def _release(self) -> None:
         """Its bytes are not needed in memory any more: the system may read them again from the file."""
         if hasattr(mmap, "MADV_DONTNEED"):
@@ -118,6 +128,25 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     found = [(_tensor(path, name, entry, 8 + length, mapped), entry["data_offsets"]) for name, entry in header.items()]
     _check_layout(path, found, size - 8 - length)
     return {tensor.name: tensor for tensor, _ in found}
+
+
+def tensors_as_bytes(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> bytes:
+    """The file that holds these arrays of float64 and int64.
+
+    >>> len(tensors_as_bytes({"x": np.zeros(3)}, {"made by": "us"})) % 8
+    0
+    """
+    kinds = {np.dtype(np.float64): "F64", np.dtype(np.int64): "I64"}
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    parts, reached = [], 0
+    for name, array in arrays.items():
+        part = np.ascontiguousarray(array).tobytes()
+        header[name] = {"dtype": kinds[array.dtype], "shape": list(array.shape), "data_offsets": [reached, reached + len(part)]}
+        parts.append(part)
+        reached += len(part)
+    said = json.dumps(header, separators=(",", ":")).encode()
+    said += b" " * (-len(said) % 8)
+    return b"".join([len(said).to_bytes(8, "little"), said, *parts])
 
 
 def read_shards(index: Path) -> dict[str, Tensor]:

@@ -21,6 +21,7 @@ from exactformer.cli import (
     generate,
     grad,
     grade,
+    judge,
     lesson,
     prove,
     serve,
@@ -72,7 +73,23 @@ def _in_ascii(option: click.Parameter) -> None:
     option.type = kind
 
 
-for module in (trace, grad, generate, certify, prove, circuits, budget, check, lesson, exercise, grade, examples, serve, site):
+for module in (
+    trace,
+    grad,
+    generate,
+    certify,
+    judge,
+    prove,
+    circuits,
+    budget,
+    check,
+    lesson,
+    exercise,
+    grade,
+    examples,
+    serve,
+    site,
+):
     for option in module.command.params:
         _in_ascii(option)
     commands.add_command(module.command)

@@ -62,7 +62,7 @@ _LONGEST = 65_536  # tokens of an input
 @click.option(
     "--compare",
     metavar="KINDS",
-    help="float32, float64, or both with a comma: what such floats get wrong, proved for every number.",
+    help="float16, bfloat16, float32, float64, or several with commas: what such floats get wrong, proved for every number.",
 )
 @click.option(
     "--expect", metavar="FILE", type=click.Path(path_type=Path),
@@ -123,11 +123,11 @@ def command(
 
 
 def _kinds(text: str | None) -> tuple[str, ...]:
-    from exactformer.certificates.comparison import FLOATS
+    from exactformer.numbers.formats import FORMATS
 
     kinds = tuple(dict.fromkeys(kind.strip() for kind in text.split(","))) if text is not None else ()
     for kind in kinds:
-        refuse(kind not in FLOATS, f"--compare: {kind!r} is not one of {', '.join(FLOATS)}")
+        refuse(kind not in FORMATS, f"--compare: {kind!r} is not one of {', '.join(FORMATS)}")
     return kinds
 
 

@@ -27,6 +27,7 @@ from exactformer.cli.common import (
     signs_of_life,
 )
 from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, reading_option, source_argument
+from exactformer.cli.journals import Kept, how_to_go_on, in_the_cache, run_options
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -50,12 +51,7 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
     metavar="NUMBER|search",
     help="For a circuit: the strength of every head; or search for the smallest integer that is enough.",
 )
-@click.option(
-    "--journal", metavar="FILE", type=click.Path(path_type=Path),
-    help="Keep finished cases in this file, also when all are done (a search: FILE.LENGTH.STRENGTH).",
-)  # fmt: skip
-@click.option("--workers", type=Whole(1), help="How many processes compute. Default: one for each core.")
-@click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, e.g. tcp://host:8786, instead of this machine.")
+@run_options
 @click.option(
     "--schedule",
     type=click.Choice(("flash", "kv-cache")),
@@ -179,53 +175,21 @@ def _theorem(
         worksheet.checked()
     else:
         worksheet.fits(arithmetic, question.longest)
-    kept = journal
-
-    def named(key: str) -> Path | None:
-        nonlocal kept
-        kept = journal or _in_the_cache(key)
-        return kept
-
     with Progress() as progress:
-
-        def heard(done: int, total: int) -> None:
-            if progress.reached == "nothing" and done:
-                click.echo(f"exactformer: resuming: {done:,} of {total:,} cases are in {kept}", err=True)
-            progress.cases(done, total)
-
+        kept = Kept(journal, progress)
         try:
             report = prove(
                 model, domain, question.rule, circuit=worksheet.circuit, steps=question.steps, arithmetic_name=arithmetic,
-                journal=named, workers=workers, cluster=cluster, progress=heard,
+                journal=kept.named, workers=workers, cluster=cluster, progress=kept.heard,
             )  # fmt: skip
         except KeyboardInterrupt:
-            progress.clear()
-            click.echo(f"exactformer: interrupted after {progress.reached}; {_how_to_go_on(kept)}", err=True)
+            kept.interrupted()
             sys.exit(INTERRUPTED)
-    if journal is None and kept is not None:
-        kept.unlink(missing_ok=True)
+    kept.done()
     with signs_of_life("all cases are done, writing the report"):
         shown = theorems.RENDERERS[form](report, worksheet, command)
     emit(shown, output)
     sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
-
-
-def _in_the_cache(key: str) -> Path | None:
-    """The journal of a proof whose user names none; without a place for it, a proof goes on without one."""
-    from exactformer.files import cache_folder
-
-    folder = cache_folder("proofs")
-    if folder is None:
-        click.echo(
-            "exactformer: the cache folder cannot be written to, so finished cases are not kept; --journal FILE keeps them",
-            err=True,
-        )
-        return None
-    return folder / f"{key[:32]}.journal"
-
-
-def _how_to_go_on(kept: Path | None) -> str:
-    return "nothing of it is kept; --journal FILE does that" if kept is None else "the same command goes on from there"
 
 
 def _search(
@@ -236,7 +200,7 @@ def _search(
     from exactformer.proofs.search import smallest_strengths
     from exactformer.render import theorems
 
-    place = journal or _in_the_cache(fingerprint(model_fingerprint(worksheet.model), (), 1, arithmetic))
+    place = journal or in_the_cache(fingerprint(model_fingerprint(worksheet.model), (), 1, arithmetic))
     kept: list[Path] = []
     at = ""
 
@@ -254,7 +218,7 @@ def _search(
             found = list(strengths)
         except KeyboardInterrupt:
             progress.clear()
-            click.echo(f"exactformer: interrupted at {at}; {_how_to_go_on(place)}", err=True)
+            click.echo(f"exactformer: interrupted at {at}; {how_to_go_on(place)}", err=True)
             sys.exit(INTERRUPTED)
     if journal is None:
         for path in kept:

@@ -15,7 +15,7 @@ from exactformer.certificates.expected import Expected
 from exactformer.render.certificates import Name, audit_text, conclusions, error, expected_text, log2, margin, verdict
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 60, 28
-_STYLE = """
+STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; margin: .5rem 0 1rem }
 td, th { padding: .15rem 1.2rem .15rem 0; text-align: left; vertical-align: top }
@@ -59,7 +59,7 @@ def page(
     )
     parts.append(f"<h2>Made with</h2><table>{rows}<tr><td>tables</td><td><code>{certificate.tables}</code></td></tr></table>")
     body = "\n".join(parts)
-    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
+    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
 
 
 def _claim(claim: Claim, number: int, name: Name) -> str:

@@ -44,16 +44,20 @@ class FloatArithmetic(Adjoints):
 
     def load(self, weights: Any) -> Floats:
         """Weights that nobody can write to, such as those of a model file, are converted once."""
-        if weights.dtype == object and weights.flags.writeable:
+        if self.holds(weights):
+            return weights
+        if weights.flags.writeable:
             return self._converted(weights)
-        if weights.dtype == self.dtype or weights.flags.writeable:
-            return np.asarray(weights, dtype=self.dtype)
         if weights.flags.f_contiguous and not weights.flags.c_contiguous:
             return self.load(weights.T).T  # a tied embedding is looked up in and multiplied by: one conversion for both
         if (key := place(weights)) not in self.loaded:
             self.loaded[key] = (weights, self._converted(weights))
             _hand_back(weights)
         return self.loaded[key][1]
+
+    def holds(self, weights: Any) -> bool:
+        """Are these floats of its own already?"""
+        return bool(weights.dtype == self.dtype)
 
     def _converted(self, weights: Any) -> Floats:
         if weights.dtype == object:

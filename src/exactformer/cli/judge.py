@@ -1,0 +1,241 @@
+"""exactformer judge: the outputs of other engines, held against the truth; golden files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, Whole, emit, output_option, refuse
+from exactformer.cli.inputs import STDIN, ids_of, input_options, source_argument
+from exactformer.cli.journals import Kept, run_options
+from exactformer.progress import Progress
+
+if TYPE_CHECKING:
+    from exactformer.referee import Engine, Models, Report
+    from exactformer.worksheets import Input, Worksheet
+
+Reading = Literal["ideal", "stored"]
+_FORMATS = ("text", "json", "markdown", "html", "svg")
+
+
+@click.command("judge")
+@source_argument()
+@click.argument("more", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--outputs", metavar="FILE", multiple=True, type=click.Path(path_type=Path),
+    help="What an engine gave: .npz, .safetensors, .npy, or .jsonl of a server. More files may follow; each is an engine.",
+)  # fmt: skip
+@input_options
+@click.option(
+    "--dtype", "dtypes", metavar="[ENGINE=]FORMAT", multiple=True,
+    help="The format that an engine computes in, where its file does not say: float16, bfloat16, float32 or float64.",
+)  # fmt: skip
+@click.option("--quantised", metavar="ENGINE", multiple=True, help="This engine rounds its weights: rounding excuses nothing.")
+@click.option(
+    "--dequantised", metavar="ENGINE=MODEL_DIR", multiple=True,
+    help="The weights that a quantised engine computes with: it is held against that network, too.",
+)  # fmt: skip
+@click.option(
+    "--reading", type=click.Choice(("ideal", "stored")),
+    help="Rotary angles as real numbers, or the floats that transformers computes for them. Default: stored, and where the other "
+    "one has another token, that is said.",
+)  # fmt: skip
+@click.option("--cap", type=Whole(4, 19), default=19, show_default=True, help="The most precision to try, in limbs of 21 bits.")
+@click.option("--allow", type=click.Choice(("rounding",)), help="Tokens that are wrong by rounding do not make the status 1.")
+@click.option("--strict", is_flag=True, help="Numbers that are farther off than careful floats make the status 1.")
+@run_options
+@click.option(
+    "--golden", metavar="FILE", type=click.Path(path_type=Path),
+    help="Instead of judging: write the true values of the prompt, or of --prompts, to FILE.safetensors and FILE.json.",
+)  # fmt: skip
+@click.option(
+    "--prompts", metavar="FILE", type=click.Path(path_type=Path),
+    help='With --golden: JSON Lines, each {"ids": [1, 2]} or {"prompt": "text"}.',
+)  # fmt: skip
+@click.option("--all-positions", is_flag=True, help="With --golden: after each token, not after the last alone.")
+@click.option("--steps", is_flag=True, help="With --golden: every step of the pass.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@output_option
+def command(
+    source: str, more: tuple[Path, ...], outputs: tuple[Path, ...], asked: Input, dtypes: tuple[str, ...],
+    quantised: tuple[str, ...], dequantised: tuple[str, ...], reading: Reading | None, cap: int, allow: str | None, strict: bool,
+    journal: Path | None, workers: int | None, cluster: str | None, golden: Path | None, prompts: Path | None, all_positions: bool,
+    steps: bool, form: str, output: Path | None,
+) -> None:  # fmt: skip
+    """Say which engine is right: each token and number that engines gave, held against the true values of the model."""
+    refuse(source == STDIN, "-: judge reads a model from a file or a folder")
+    files = (*outputs, *more)
+    if golden is not None:
+        given = (("outputs", files), ("dtype", dtypes), ("quantised", quantised), ("dequantised", dequantised), ("allow", allow))
+        for name, value in given:
+            refuse(bool(value), f"--{name}: does not go with --golden")
+        _golden(source, asked, reading, cap, golden, prompts, all_positions, steps)
+        return
+    for option, set_ in (("prompts", prompts is not None), ("all-positions", all_positions), ("steps", steps)):
+        refuse(set_, f"--{option}: goes with --golden")
+    refuse(not files, "--outputs: is missing: which files are to be judged?")
+    refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
+    from exactformer.certificates.question import namer
+    from exactformer.render import judgement_page, judgements
+
+    worksheet = _opened(source, reading)
+    ids = ids_of(asked, worksheet) if any((asked.prompt, asked.ids, asked.tokens)) else None
+    engines = _Engines(tuple(files), ids if ids is None else tuple(ids), _formats(dtypes, files), quantised, source)
+    report = _judged(partial(_models, source, reading), engines, worksheet, cap, journal, workers, cluster)
+    for name, folder in _pairs("--dequantised", dequantised):
+        refuse(name not in quantised, f"--dequantised: {name} is not one of --quantised")
+        own = replace(engines, only=name, quantised=())
+        report = _joined(
+            report, _judged(partial(_models, folder, reading), own, _opened(folder, reading), cap, None, workers, cluster)
+        )
+    renderers: dict[str, Any] = {
+        "text": judgements.text, "json": judgements.as_json, "markdown": judgements.markdown, "html": judgement_page.page,
+        "svg": judgement_page.svg,
+    }  # fmt: skip
+    emit(renderers[form](report, worksheet.title or source, namer(worksheet)), output)
+    verdict = report.verdict(allow is not None)
+    beyond = strict and any(record.get("first_step") for record in report.records)
+    sys.exit(REFUTED if beyond else {True: DONE, False: REFUTED, None: UNDECIDED}[verdict])
+
+
+@dataclass(frozen=True)
+class _Engines:
+    """Opens the files of all engines, or of one, in whichever process asks."""
+
+    files: tuple[Path, ...]
+    ids: tuple[int, ...] | None
+    formats: dict[str, str]
+    quantised: tuple[str, ...]
+    source: str
+    only: str = ""
+
+    def __call__(self) -> Sequence[Engine]:
+        from exactformer.checkpoints.modules import module_steps
+        from exactformer.numbers.formats import FORMATS
+        from exactformer.referee import OutputsError, read_outputs
+        from exactformer.worksheets import load
+
+        for name in self.quantised:
+            if name not in {path.stem for path in self.files}:
+                raise OutputsError(f"--quantised: {name} is not one of {', '.join(path.stem for path in self.files)}")
+        modules = module_steps(Path(self.source), load(self.source).model.config)
+        found = []
+        for path in self.files:
+            format = self.formats.get(path.stem, self.formats.get(""))
+            engine = read_outputs(
+                path, ids=self.ids, dtype=None if format is None else FORMATS[format], modules=modules,
+                quantised=path.stem in self.quantised,
+            )  # fmt: skip
+            if self.only in ("", engine.name):
+                found.append(replace(engine, name=f"{engine.name} (its own weights)") if self.only else engine)
+        return found
+
+
+def _opened(source: str, reading: Reading | None) -> Worksheet:
+    """In the reading that is asked for; by default the one that engines compute with, where there are two."""
+    from exactformer.worksheets import load
+
+    worksheet = load(source)
+    refuse(reading is not None and not worksheet.reading, f"--reading {reading}: {source} has nothing that can be read in two ways")
+    return load(source, "stored") if worksheet.reading and reading != "ideal" else worksheet
+
+
+def _models(source: str, reading: Reading | None) -> Models:
+    """The model, and beside it the other reading where none was asked for."""
+    from exactformer.referee import Models
+    from exactformer.worksheets import load
+
+    worksheet = _opened(source, reading)
+    worksheet.checked()
+    return Models(worksheet.model, load(source).model if worksheet.reading and reading is None else None)
+
+
+def _judged(
+    models: Any, engines: _Engines, worksheet: Worksheet, cap: int, journal: Path | None, workers: int | None, cluster: str | None
+) -> Report:
+    from exactformer.certificates.memory import check_memory
+    from exactformer.referee import judge_all
+
+    longest = max((len(given.ids) for engine in engines() for given in engine.prompts), default=1)
+    check_memory(worksheet.model, worksheet.title, longest, cap, compared=True)
+    with Progress() as progress:
+        kept = Kept(journal, progress)
+        try:
+            report = judge_all(models, engines, cap=cap, journal=kept.named, workers=workers, cluster=cluster, progress=kept.heard)
+        except KeyboardInterrupt:
+            kept.interrupted()
+            sys.exit(INTERRUPTED)
+    kept.done()
+    return report
+
+
+def _joined(report: Report, other: Report) -> Report:
+    return replace(report, engines=report.engines + other.engines, records=report.records + other.records)
+
+
+def _pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    pairs = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        refuse(not (name and equals and value), f"{option}: {text[:40]!r} is not ENGINE=…")
+        pairs.append((name, value))
+    return pairs
+
+
+def _formats(dtypes: tuple[str, ...], files: Sequence[Path]) -> dict[str, str]:
+    """By engine; the empty name stands for all others."""
+    from exactformer.numbers.formats import FORMATS
+
+    found: dict[str, str] = {}
+    names = {path.stem for path in files}
+    for text in dtypes:
+        name, equals, value = text.rpartition("=")
+        refuse(value not in FORMATS, f"--dtype: {value[:40]!r} is not one of {', '.join(FORMATS)}")
+        refuse(bool(equals) and name not in names, f"--dtype: {name[:40]!r} is not one of {', '.join(sorted(names))}")
+        refuse(name in found, f"--dtype: {name or 'all engines'}: said twice")
+        found[name] = value
+    return found
+
+
+def _golden(
+    source: str, asked: Input, reading: Reading | None, cap: int, path: Path, prompts: Path | None, all_positions: bool, steps: bool
+) -> None:
+    from exactformer.certificates.memory import check_memory
+    from exactformer.certificates.storage import prepared
+    from exactformer.files import write_whole
+    from exactformer.referee import golden
+    from exactformer.referee.judging import Referee
+    from exactformer.worksheets.prompts import read_prompts
+
+    path = path.with_suffix(".safetensors")
+    refuse(not path.parent.is_dir(), f"{path}: there is no such folder to write to")
+    worksheet = _opened(source, reading)
+    alone = ids_of(asked, worksheet) if prompts is None else []
+    refuse(
+        prompts is not None and any((asked.prompt, asked.ids, asked.tokens)),
+        "--prompts: does not go with --prompt, --ids or --tokens",
+    )
+    wanted = [tuple(alone)] if prompts is None else read_prompts(prompts, worksheet)
+    worksheet.checked()
+    longest = max(map(len, wanted))
+    check_memory(worksheet.model, worksheet.title, longest, cap, compared=all_positions or steps)
+    rows = len(wanted) * (longest if all_positions else 1)
+    with Progress() as progress, prepared(worksheet.model) as ready:
+        made = golden.make(
+            Referee(ready, cap), wanted, worksheet.title, worksheet.reading, all_positions=all_positions, steps=steps, cap=cap,
+            progress=progress,
+        )  # fmt: skip
+    content, document = golden.files(made, path)
+    write_whole(path, content, 0o644)
+    write_whole(path.with_suffix(".json"), document, 0o644)
+    click.echo(f"{path} and {path.with_suffix('.json').name}: {len(wanted):,} prompts, {rows:,} positions, every value proved")
+    unknown = sum(place["token"] is None for each in made.document["prompts"] for place in each["positions"])
+    if unknown:
+        click.echo(f"exactformer: {unknown:,} tokens are undecided", err=True)
+        sys.exit(UNDECIDED)
