@@ -83,11 +83,10 @@ def _first_step(golden: Golden, prompt: int, steps: Mapping[str, Any], format: F
             if given.shape != true.shape:
                 raise GoldenError(f"steps: {name}: has the shape {given.shape}, where the file has {true.shape}")
             off = float(np.sqrt(np.square(given - true).sum(axis=-1)).max(initial=0.0))
-            rounding = float(np.sqrt(np.square(format.unit(true) / 2).sum(axis=-1)).max(initial=0.0))
-            limit = BEYOND * max(float(known["careful"][format.name]), rounding) + float(known["error"])
-            if not off <= limit:
-                times = off / (limit / BEYOND) if limit else np.inf
-                return f"{name} is off by {off:.3g}, {times:.3g} times what careful {format.name} is"
+            rounding = float(np.sqrt(np.square(2 * format.unit(true)).sum(axis=-1)).max(initial=0.0))
+            careful = float(known["careful"][format.name])
+            if not off <= max(BEYOND * careful, rounding) + float(known["error"]):
+                return f"{name} is off by {off:.3g}, where careful {format.name} is off by {careful:.3g}"
     return None
 
 

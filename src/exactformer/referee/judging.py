@@ -17,41 +17,58 @@ from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import CAP
 from exactformer.certified.ball import Ball
 from exactformer.model import Model, Step, forward
+from exactformer.model.arithmetics.shaken import shaken
 from exactformer.numbers.decimals import outwards
 from exactformer.numbers.formats import Format
 from exactformer.referee.outputs import Engine, Given, OutputsError, shown
 from exactformer.referee.truth import Truth, truths
 from exactformer.referee.verdicts import UNDECIDED, Bounds, Verdict, verdict
 
-BEYOND = 2.5  # times the error of a careful pass: what is farther off was not computed carefully, or is another computation
+BEYOND = 3  # times the error of a careful pass: what is farther off was not computed carefully, or is another computation
 _STRETCH = 1.01  # an error is known well where the upper bound is at most this times the lower one
 _GUARD = 5  # bits beyond a unit of the format at which the first pass aims
 _DIGITS = 12
+_SHAKEN = 5  # careful passes besides our own
 _FEW = 10  # tokens with the same number that are named
 
 Record = dict[str, Any]  # plain data, as the JSON report has it
 
 
 class Careful:
-    """A pass in floats of a format, step by step, kept with its converted weights for the next prompt."""
+    """Passes in floats of a format, step by step, kept with their converted weights for the next prompt.
+
+    The first is our own; the others are shaken, and say by how much careful programs differ.
+    """
 
     def __init__(self, model: Model, format: Format) -> None:
-        self.model, self.ops = model, arithmetic(format.name)
+        self.model, self.format = model, format
+        self.kinds = [arithmetic(format.name), *(shaken(format.name, seed) for seed in range(_SHAKEN))]
         self._ids: tuple[int, ...] = ()
-        self._steps: dict[str, Any] = {}
+        self._passes: list[dict[str, Any]] = []
 
     def steps(self, ids: tuple[int, ...]) -> dict[str, Any]:
+        """Those of our own pass."""
+        return self._pass(ids, 0)
+
+    def largest(self, ids: tuple[int, ...], name: str, ball: Ball, rows: slice = slice(None)) -> tuple[StepErrors, float]:
+        """The errors of our own pass at a step, and the largest L2 norm of the errors of a row in any of them."""
+        errors = [step_errors(name, self._pass(ids, n)[name][rows], ball, self.format.name) for n in range(len(self.kinds))]
+        return errors[0], max(largest_row(each.high, np.isfinite(each.high)) for each in errors)
+
+    def _pass(self, ids: tuple[int, ...], number: int) -> dict[str, Any]:
         if ids != self._ids:
+            self._ids, self._passes = ids, []
+        while len(self._passes) <= number:
             found: dict[str, Any] = {}
 
-            def note(step: Step) -> Any:
+            def note(step: Step, found: dict[str, Any] = found) -> Any:
                 found[step.name] = step.values
                 return step.values
 
             with np.errstate(all="ignore"):
-                forward(self.model, list(ids), self.ops, note)
-            self._ids, self._steps = ids, found
-        return self._steps
+                forward(self.model, list(ids), self.kinds[len(self._passes)], note)
+            self._passes.append(found)
+        return self._passes[number]
 
 
 @dataclass(frozen=True)
@@ -129,6 +146,10 @@ class _Prompt:
         return found
 
     @property
+    def _careful(self) -> Careful:
+        return self.referee.careful(self.engine.format)
+
+    @property
     def _numbers(self) -> Any:
         return self.given.logits if self.given.logits is not None else self.given.logprobs
 
@@ -157,7 +178,7 @@ class _Prompt:
     def _careful_error(self, position: int) -> Bounds:
         """The largest error of a logit at a position that our own pass in the engine's format has."""
         assert isinstance(self.truth, Truth)
-        values = self.referee.careful(self.engine.format).steps(self.given.ids)["logits"][position : position + 1]
+        values = self._careful.steps(self.given.ids)["logits"][position : position + 1]
         row = position - self.truth.first
         errors = step_errors("logits", values, self.truth.logits[row : row + 1], self.engine.format.name)
         return errors.largest
@@ -182,7 +203,7 @@ class _Prompt:
         """The steps that were given, in the order of the pass, each beside those of a careful pass."""
         if isinstance(self.truth, str) or not self.given.steps:
             return
-        careful = self.referee.careful(self.engine.format).steps(self.given.ids)
+        careful = self._careful.steps(self.given.ids)
         order = [name for name, value in self.truth.steps.items() if isinstance(value, Ball) and name in careful]
         for name in self.given.steps:
             if name not in order:
@@ -192,28 +213,25 @@ class _Prompt:
                 ball = self.truth.steps[name]
                 value = _shaped(self.given.steps[name], ball.shape, f"{self.engine.name}: {name}")
                 errors = step_errors(name, value, ball, self.engine.format.name)
-                ours = step_errors(name, careful[name], ball, self.engine.format.name)
-                yield _step_record(errors, ours)
+                yield _step_record(errors, *self._careful.largest(self.given.ids, name, ball))
 
     def _logits_step(self) -> Iterator[Record]:
         """The logits that were given, as the last step."""
         if self._errors is not None and self.given.logits is not None and isinstance(self.truth, Truth):
             start, rows = self.given.first, self.given.rows
-            careful = self.referee.careful(self.engine.format).steps(self.given.ids)["logits"][start : start + rows]
             ball = self.truth.logits[start - self.truth.first : start - self.truth.first + rows]
-            yield _step_record(self._errors, step_errors("logits", careful, ball, self.engine.format.name))
+            yield _step_record(self._errors, *self._careful.largest(self.given.ids, "logits", ball, slice(start, start + rows)))
 
 
-def _step_record(errors: StepErrors, ours: StepErrors) -> Record:
+def _step_record(errors: StepErrors, ours: StepErrors, allowed: float) -> Record:
     """How far a step is off, and how far a careful one is: the largest L2 norm of the errors of a row.
 
-    To round the true values to the format is always allowed: half a unit for each entry.
+    To round the true values is always allowed, and so is an error that all entries of a row share: two units for each.
     """
     known = np.isfinite(ours.high)
     low, high = largest_row(errors.low, known), largest_row(errors.high, known)
-    allowed = largest_row(ours.high, known)
-    rounding = largest_row(ours.unit / 2, known)
-    limit = BEYOND * max(allowed, rounding)
+    rounding = largest_row(2 * ours.unit, known)
+    limit = max(BEYOND * allowed, rounding)
     return {
         "step": errors.name, "error": [_plain(low), _plain(high)], "careful": _plain(allowed),
         "ulps": _plain(_largest(errors.high / errors.unit, known)), "careful_ulps": _plain(_largest(ours.high / ours.unit, known)),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from exactformer.model.layers.mlp import MlpWeights
     from exactformer.model.layers.norm import NormWeights
     from exactformer.model.recorder import Note
+    from exactformer.model.rotary import Rotary
     from exactformer.model.sight import Sight
     from exactformer.model.step import Step
 
@@ -198,6 +199,11 @@ class Primitives(Values):
 
     def cap(self, x: Any, limit: Number) -> Any:
         return self.scale(self.tanh(self.scale(x, self.constant(1 / limit))), self.constant(limit))
+
+    def turns(self, rotary: Rotary, positions: range) -> tuple[Any, Any]:
+        """What a dimension and its partner are multiplied by at these positions; converted once, as weights are."""
+        own, others = (self.load(table)[positions.start : positions.stop] for table in rotary.whole(positions.stop))
+        return own, others
 
     def settle(self, x: Any) -> Any:
         """The same values, simpler where that is known."""

@@ -40,8 +40,7 @@ class Rotate(Operation):
 
     def _turned(self, ops: Primitives, x: Any, direction: int) -> Any:
         width = self.rotary.width
-        here = slice(self.positions.start, self.positions.stop)
-        own, others = (ops.load(table)[here] for table in self.rotary.whole(self.positions.stop))  # converted once, as weights are
+        own, others = ops.turns(self.rotary, self.positions)
         turning = x[..., :width]
         across = ops.times(turning[..., self.rotary.partners], others)
         turned = (ops.add if direction > 0 else ops.subtract)(ops.times(turning, own), across)
