@@ -42,7 +42,8 @@ def drawn_llama(seed: int, folder: Path) -> LlamaForCausalLM:
     heads = rng.choice([2, 4])
     config = LlamaConfig(
         vocab_size=rng.choice([11, 40]), hidden_size=16, intermediate_size=rng.choice([24, 40]),
-        num_hidden_layers=rng.choice([1, 2, 3]), num_attention_heads=heads, num_key_value_heads=rng.choice([1, heads]), max_position_embeddings=64,
+        num_hidden_layers=rng.choice([1, 2, 3]), num_attention_heads=heads,
+        num_key_value_heads=rng.choice([1, heads]), max_position_embeddings=64,
         rms_norm_eps=rng.choice([1e-5, 1e-6]), tie_word_embeddings=rng.random() < 0.5, attn_implementation="eager",
     )  # fmt: skip
     model = LlamaForCausalLM(config).eval()

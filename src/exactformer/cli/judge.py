@@ -17,7 +17,7 @@ from exactformer.cli.journals import Kept, run_options
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
-    from exactformer.referee import Engine, Models, Report
+    from exactformer.referee import Engine, Judgements, Models
     from exactformer.worksheets import Input, Worksheet
 
 Reading = Literal["ideal", "stored"]
@@ -84,12 +84,14 @@ def command(
     from exactformer.certificates.question import namer
     from exactformer.render import judgement_page, judgements
 
+    own_weights = _pairs("--dequantised", dequantised)
+    for name, _ in own_weights:
+        refuse(name not in quantised, f"--dequantised: {name} is not one of --quantised")
     worksheet = _opened(source, reading)
     ids = ids_of(asked, worksheet) if any((asked.prompt, asked.ids, asked.tokens)) else None
     engines = _Engines(tuple(files), ids if ids is None else tuple(ids), _formats(dtypes, files), quantised, source)
     report = _judged(partial(_models, source, reading), engines, worksheet, cap, journal, workers, cluster)
-    for name, folder in _pairs("--dequantised", dequantised):
-        refuse(name not in quantised, f"--dequantised: {name} is not one of --quantised")
+    for name, folder in own_weights:
         own = replace(engines, only=name, quantised=())
         report = _joined(
             report, _judged(partial(_models, folder, reading), own, _opened(folder, reading), cap, None, workers, cluster)
@@ -158,7 +160,7 @@ def _models(source: str, reading: Reading | None) -> Models:
 
 def _judged(
     models: Any, engines: _Engines, worksheet: Worksheet, cap: int, journal: Path | None, workers: int | None, cluster: str | None
-) -> Report:
+) -> Judgements:
     from exactformer.certificates.memory import check_memory
     from exactformer.referee import judge_all
 
@@ -175,7 +177,7 @@ def _judged(
     return report
 
 
-def _joined(report: Report, other: Report) -> Report:
+def _joined(report: Judgements, other: Judgements) -> Judgements:
     return replace(report, engines=report.engines + other.engines, records=report.records + other.records)
 
 

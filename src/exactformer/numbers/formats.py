@@ -71,7 +71,7 @@ class Format:
         unit = Fraction(2) ** (max(exponent, self.lowest) - self.precision + 1)
         near = round(x / unit) * unit
         if abs(near) > Fraction(self.largest):
-            return math.copysign(math.inf, near)
+            return math.inf if near > 0 else -math.inf
         return float(near)
 
 

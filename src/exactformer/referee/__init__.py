@@ -3,7 +3,7 @@
 from exactformer.referee.asking import judge
 from exactformer.referee.files import read_outputs
 from exactformer.referee.outputs import Engine, Given, OutputsError
-from exactformer.referee.report import Report
+from exactformer.referee.report import Judgements
 from exactformer.referee.running import Models, judge_all
 
-__all__ = ["Engine", "Given", "Models", "OutputsError", "Report", "judge", "judge_all", "read_outputs"]
+__all__ = ["Engine", "Given", "Judgements", "Models", "OutputsError", "judge", "judge_all", "read_outputs"]

@@ -12,7 +12,7 @@ from exactformer.model import Model
 from exactformer.numbers.formats import FORMATS, format_of
 from exactformer.referee.files import read_outputs
 from exactformer.referee.outputs import Engine, Given, OutputsError
-from exactformer.referee.report import Report
+from exactformer.referee.report import Judgements
 from exactformer.referee.running import Models, judge_all
 
 
@@ -23,7 +23,7 @@ def judge(
     *,
     dtype: str | Mapping[str, str] | None = None,
     quantised: Sequence[str] = (),
-) -> Report:
+) -> Judgements:
     """Hold the outputs of engines against the true values of a model.
 
     `outputs` has for every engine its logits as an array, after the last of `ids` or after each; or a table of arrays with

@@ -13,7 +13,7 @@ from exactformer.showing import Shown
 
 
 @dataclass(frozen=True)
-class Report(Shown):
+class Judgements(Shown):
     """Records, in the order of prompts, engines and positions: each says its engine, prompt and position."""
 
     engines: tuple[Engine, ...]  # without what they gave

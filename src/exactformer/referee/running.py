@@ -18,7 +18,7 @@ from exactformer.proofs.chunks import RunError
 from exactformer.proofs.runner import run
 from exactformer.referee.judging import Record, Referee
 from exactformer.referee.outputs import Engine, Given, OutputsError
-from exactformer.referee.report import Report
+from exactformer.referee.report import Judgements
 
 Case = tuple[tuple[int, int], ...]  # (engine, prompt) of all that were given the same ids
 
@@ -131,7 +131,7 @@ def judge_all(
     workers: int | None = 1,
     cluster: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Report:
+) -> Judgements:
     """Judge all that engines gave. The openers are called in every process that computes: they hold paths rather than weights.
 
     With one worker everything is computed in this process. `journal` is a file, or is asked for one with the run's fingerprint.
@@ -156,7 +156,7 @@ def judge_all(
         found[number] = result["records"]
     records = [{"engine": record["engine"], "prompt": number} | record for number in range(len(cases)) for record in found[number]]
     prompts = tuple(engines[case[0][0]].prompts[case[0][1]].ids for case in cases)
-    return Report(tuple(replace(engine, prompts=()) for engine in engines), prompts, tuple(records), model_hash(models.judged))
+    return Judgements(tuple(replace(engine, prompts=()) for engine in engines), prompts, tuple(records), model_hash(models.judged))
 
 
 def _check(result: Any) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from exactformer.referee.report import Report
+from exactformer.referee.report import Judgements
 from exactformer.render.certificate_page import STYLE
 from exactformer.render.judgements import COLUMNS, Name, conclusions, problems, summary_rows, told
 
@@ -28,7 +28,7 @@ class Series:
     points: Sequence[tuple[float, float, str]]  # x, y, what they are
 
 
-def page(report: Report, title: str, name: Name) -> str:
+def page(report: Judgements, title: str, name: Name) -> str:
     """HTML that stands alone."""
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     cells = "".join(f"<th>{escape(column)}</th>" for column in ("engine", *COLUMNS))
@@ -47,7 +47,7 @@ def page(report: Report, title: str, name: Name) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}{_PLOT}</style></head>\n<body>\n{body}\n</body></html>\n'
 
 
-def figures(report: Report) -> list[tuple[str, str]]:
+def figures(report: Judgements) -> list[tuple[str, str]]:
     """The plots that there are points for, each with its caption."""
     found = []
     if any(series.points for series in by_step(report)):
@@ -61,17 +61,17 @@ def figures(report: Report) -> list[tuple[str, str]]:
     return found
 
 
-def svg(report: Report, title: str, name: Name) -> str:
+def svg(report: Judgements, title: str, name: Name) -> str:
     """The first plot alone, as a file."""
     found = figures(report)
     return (found[0][0] if found else '<svg xmlns="http://www.w3.org/2000/svg"/>') + "\n"
 
 
-def by_step(report: Report) -> list[Series]:
+def by_step(report: Judgements) -> list[Series]:
     return [Series(engine.name, _steps(report, engine.name, lambda step: step["error"][1])) for engine in report.engines]
 
 
-def _order(report: Report) -> list[str]:
+def _order(report: Judgements) -> list[str]:
     """The steps that were given, in the order of the pass."""
     found: dict[str, None] = {}
     for record in report.records:
@@ -79,7 +79,7 @@ def _order(report: Report) -> list[str]:
     return [*(name for name in found if name != "logits"), *(["logits"] if "logits" in found else [])]
 
 
-def _steps(report: Report, engine: str, value: Callable[[dict[str, Any]], float | None]) -> list[tuple[float, float, str]]:
+def _steps(report: Judgements, engine: str, value: Callable[[dict[str, Any]], float | None]) -> list[tuple[float, float, str]]:
     order = _order(report)
     most: dict[str, float] = {}
     for record in report.records:
@@ -89,7 +89,7 @@ def _steps(report: Report, engine: str, value: Callable[[dict[str, Any]], float 
     return [(float(n), math.log10(most[name]), f"{name}: {most[name]:.3g}") for n, name in enumerate(order) if most.get(name)]
 
 
-def by_margin(report: Report) -> list[Series]:
+def by_margin(report: Judgements) -> list[Series]:
     return [
         Series(
             engine.name,
@@ -107,7 +107,7 @@ def _place(record: dict[str, Any]) -> str:
     return f"prompt {record['prompt']}, position {record['position']}: {record['verdict']}"
 
 
-def plot_steps(report: Report) -> str:
+def plot_steps(report: Judgements) -> str:
     order, series = _order(report), by_step(report)
     careful = [_steps(report, engine.name, lambda step: step["careful"]) for engine in report.engines]
     frame = _Frame([point for each in series for point in each.points] + [point for each in careful for point in each])
@@ -120,7 +120,7 @@ def plot_steps(report: Report) -> str:
     return frame.drawing("".join(parts) + frame.legend([each.name for each in series]), "error by step")
 
 
-def plot_margins(report: Report) -> str:
+def plot_margins(report: Judgements) -> str:
     series = by_margin(report)
     frame = _Frame([point for each in series for point in each.points])
     low, high = max(frame.left, frame.low), min(frame.right, frame.high)

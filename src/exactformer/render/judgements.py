@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from exactformer.referee.report import Report
+from exactformer.referee.report import Judgements
 from exactformer.referee.verdicts import RIGHT, VERDICTS
 from exactformer.render.markdown import cell
 from exactformer.render.tables import grid
@@ -16,7 +16,7 @@ SHOWN = 20  # positions that are not right, and steps, in a text
 COLUMNS = ("format", "positions", *VERDICTS, "largest error", "most ulps", "median ulps", "first step beyond careful floats")
 
 
-def summary_rows(report: Report) -> dict[str, list[str]]:
+def summary_rows(report: Judgements) -> dict[str, list[str]]:
     """By engine: counts of verdicts, errors, and the step at which it leaves what careful floats do."""
     rows = {}
     for engine in report.engines:
@@ -35,7 +35,7 @@ def summary_rows(report: Report) -> dict[str, list[str]]:
     return rows
 
 
-def _first(report: Report, engine: str) -> str:
+def _first(report: Judgements, engine: str) -> str:
     found = report.first_steps(engine)
     looked = sum(record["engine"] == engine and "first_step" in record for record in report.records)
     if not looked:
@@ -64,7 +64,7 @@ def short(x: float | None) -> str:
     return "-" if x is None else "not a number" if x == float("inf") else "0" if x == 0 else f"{x:.3g}"
 
 
-def problems(report: Report) -> list[dict[str, Any]]:
+def problems(report: Judgements) -> list[dict[str, Any]]:
     """The records whose token is not simply right, the other reading included."""
     return [
         record
@@ -107,7 +107,7 @@ def _plain(ends: list[str]) -> str:
     return f"{low:.2g} to {high:.2g}"
 
 
-def conclusions(report: Report) -> list[str]:
+def conclusions(report: Judgements) -> list[str]:
     """What a reader should know before the details."""
     lines = []
     for engine in report.engines:
@@ -121,7 +121,7 @@ def conclusions(report: Report) -> list[str]:
     return lines
 
 
-def text(report: Report, title: str, name: Name) -> str:
+def text(report: Judgements, title: str, name: Name) -> str:
     rows = summary_rows(report)
     lines = [f"{title}: {len(report.prompts):,} prompt{'s' * (len(report.prompts) != 1)}; the true values are proved", ""]
     lines += ["  " + line for line in grid(list(rows), COLUMNS, list(rows.values()))]
@@ -156,7 +156,7 @@ def times(step: dict[str, Any]) -> str:
     return short(step["error"][1] / step["careful"])
 
 
-def markdown(report: Report, title: str, name: Name) -> str:
+def markdown(report: Judgements, title: str, name: Name) -> str:
     rows = summary_rows(report)
     lines = [f"# {cell(title)}", "", f"{len(report.prompts):,} prompts; the true values are proved.", ""]
     lines += ["| engine | " + " | ".join(COLUMNS) + " |", "|---|" + "---|" * len(COLUMNS)]
@@ -166,6 +166,6 @@ def markdown(report: Report, title: str, name: Name) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_json(report: Report, title: str, name: Name) -> str:
+def as_json(report: Judgements, title: str, name: Name) -> str:
     """A list of records."""
     return json.dumps(report.records, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

@@ -8,7 +8,8 @@ from typing import Any
 
 from exactformer.exercises import Exercise, Judgement
 from exactformer.proofs import Report
-from exactformer.render import exercises, theorems
+from exactformer.referee import Judgements
+from exactformer.render import exercises, judgements, theorems
 from exactformer.render import html as as_html
 from exactformer.render import text as as_text
 from exactformer.trace import Trace
@@ -31,3 +32,4 @@ text.register(Exercise, exercises.exercise_text)
 html.register(Exercise, exercises.exercise_html)
 text.register(Judgement, lambda said: said.message)
 html.register(Judgement, exercises.judgement_html)
+text.register(Judgements, lambda found: judgements.text(found, "outputs", lambda token: f"#{token}"))

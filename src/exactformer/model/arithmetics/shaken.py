@@ -21,7 +21,12 @@ class _Shaken(FloatArithmetic):
 
     def __init__(self, name: str, seed: int) -> None:
         super().__init__(name)
-        self.rng = np.random.default_rng(seed)
+        self.seed = seed
+        self.begin()
+
+    def begin(self) -> None:
+        """Every pass is shaken in the same way, whatever was computed before it."""
+        self.rng = np.random.default_rng(self.seed)
 
     def _order(self, n: int) -> Any:
         return self.rng.permutation(n)

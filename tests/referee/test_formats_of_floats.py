@@ -1,0 +1,99 @@
+"""Formats of floats, held against NumPy and PyTorch."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exactformer.arithmetics import arithmetic
+from exactformer.messages import Refused
+from exactformer.numbers.formats import FORMATS, Format, format_of
+
+TORCH = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
+EVERY = [pytest.param(format, id=name) for name, format in FORMATS.items()]
+
+
+def by_torch(x: float, format: Format) -> float:
+    return float(torch.tensor(x, dtype=torch.float64).to(TORCH[format.name]))
+
+
+def random_floats(count: int) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    return rng.normal(size=count) * 2.0 ** rng.integers(-160, 140, size=count)
+
+
+@pytest.mark.parametrize("format", EVERY)
+def test_arrays_are_rounded_as_pytorch_rounds_them(format: Format) -> None:
+    x = np.concatenate(
+        [random_floats(4000), [0.0, -0.0, 1.0, format.largest, -format.largest, format.smallest, format.smallest / 2]]
+    )
+    if format.name != "float64":
+        halfway = format.rounded(random_floats(500))
+        x = np.concatenate([x, halfway + format.unit(halfway) / 2])  # ties go to the even one
+    with np.errstate(all="ignore"):
+        found = format.rounded(x)
+    expected = torch.tensor(x).to(TORCH[format.name]).double().numpy()
+    assert (found == expected).all()
+
+
+@pytest.mark.parametrize("format", EVERY)
+@given(x=st.fractions(min_value=-60_000, max_value=60_000))
+def test_fractions_are_rounded_once(format: Format, x: Fraction) -> None:
+    near = Fraction(format.nearest(x))
+    unit = Fraction(float(format.unit(np.float64(float(near)))))
+    assert abs(near - x) <= unit / 2
+    if abs(near - x) == unit / 2:  # a tie: the last bit is 0
+        assert (near / unit).numerator % 2 == 0
+
+
+@pytest.mark.parametrize("format", EVERY)
+def test_a_fraction_just_beside_a_tie_goes_to_its_side(format: Format) -> None:
+    """Where rounding to float64 first would go wrong."""
+    tie, little = 1 + Fraction(format.epsilon) / 2, Fraction(1, 2**300)
+    assert format.nearest(tie) == 1
+    assert format.nearest(tie + little) == 1 + format.epsilon
+    assert format.nearest(-tie - little) == -1 - format.epsilon
+
+
+@pytest.mark.parametrize("format", EVERY)
+def test_the_largest_and_what_is_beyond(format: Format) -> None:
+    beyond = Fraction(format.largest) + Fraction(float(format.unit(np.float64(format.largest)))) / 2
+    assert format.nearest(beyond) == math.inf
+    assert format.nearest(beyond - Fraction(1, 2**2000)) == format.largest
+    assert format.nearest(-beyond) == -math.inf
+    assert format.nearest(Fraction(0)) == 0
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_units_are_numpys(name: str) -> None:
+    format, dtype = FORMATS[name], np.dtype(name)
+    with np.errstate(all="ignore"):
+        x = random_floats(3000).astype(dtype)
+    x = x[np.isfinite(x)]
+    assert (format.unit(x.astype(np.float64)) == np.spacing(np.abs(x)).astype(np.float64)).all()
+
+
+def test_a_format_that_there_is_not_is_refused() -> None:
+    with pytest.raises(Refused, match="dtype: 'int8' is not one of float16, bfloat16, float32, float64"):
+        format_of("int8", "dtype")
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_what_narrow_arithmetic_stores_is_of_its_format(name: str) -> None:
+    import exactformer as xf
+
+    worksheet = xf.load("stories")
+    trace = worksheet.trace([1, 5, 9, 30], name)
+    for step in trace.steps:
+        inside = step.name.endswith((".ms", ".rms", ".mean", ".var", ".std", ".centered"))  # of a norm: in float32
+        if not inside and getattr(step.values, "dtype", None) == np.float32:
+            values = step.values.astype(np.float64)
+            finite = values[np.isfinite(values)]
+            assert (FORMATS[name].rounded(finite) == finite).all(), step.name
+    assert arithmetic(name).name == name
