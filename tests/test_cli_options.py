@@ -55,9 +55,9 @@ def test_the_choice_of_arithmetics_is_what_their_classes_say(monkeypatch: pytest
         assert (run(*gradients, name).returncode == 0) == (name in able(lambda kind: kind.differentiates))
         assert (run("prove", "induction", "--length", "1", "--arithmetic", name).returncode in (0, 3)) == (name in PROVING)
     assert run(*gradients, "arb").stdout.count("1.40760596444") == 1
-    assert refused(*gradients, "arb", "--step", "1").endswith("it goes with exact, float64 and float32")
+    assert refused(*gradients, "arb", "--step", "1").endswith("it goes with exact, float64, float32, float16 and bfloat16")
     monkeypatch.setattr(ArbArithmetic, "differentiates", False)
-    assert refused(*gradients, "arb").endswith("'arb' is not one of 'exact', 'float64', 'float32'.")
+    assert refused(*gradients, "arb").endswith("'arb' is not one of 'exact', 'float64', 'float32', 'float16', 'bfloat16'.")
 
 
 def test_a_step_of_descent_needs_weights_that_are_numbers() -> None:
@@ -69,10 +69,14 @@ def test_a_step_of_descent_needs_weights_that_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        (["--stable"], "--stable: certified arithmetic has no such step; it goes with exact, arb, float64 and float32"),
+        (
+            ["--stable"],
+            "--stable: certified arithmetic has no such step; it goes with exact, arb, float64, float32, float16 and bfloat16",
+        ),
         (
             ["--step", "logits", "--decimals", "3"],
-            "--decimals: numbers of certified show the digits that are proved; it goes with exact, float64 and float32",
+            "--decimals: numbers of certified show the digits that are proved; it goes with exact, float64, float32, float16 "
+            "and bfloat16",
         ),
     ],
 )

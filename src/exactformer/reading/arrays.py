@@ -23,13 +23,15 @@ _MOST_MEMBERS = 10_000
 
 @dataclass(frozen=True)
 class Saved:
-    """What the header of an array says, after its size was held against it; the values are read when they are asked for."""
+    """What the header of an array says. The values are read when they are asked for, and their size is held against it first."""
 
     where: str  # the file, and in an archive the name
     shape: tuple[int, ...]
     dtype: Any
     fortran: bool
+    left: int  # bytes after the header
     read: Callable[[], bytes]
+    refusal: type[Refused]
 
     @property
     def bytes(self) -> int:
@@ -37,6 +39,11 @@ class Saved:
 
     def array(self) -> Any:
         """The values, read-only."""
+        if self.dtype.hasobject or self.dtype.fields is not None or self.dtype.subdtype is not None:
+            raise self.refusal(f"{self.where}: holds {str(self.dtype)[:40]}, not plain numbers")
+        if self.left != self.bytes or min(self.shape, default=0) < 0:
+            count = f"{math.prod(self.shape):,} numbers of {self.dtype.newbyteorder('=').name}"
+            raise self.refusal(f"{self.where}: has {self.left:,} bytes after its header, where {count} take {self.bytes:,}")
         return np.frombuffer(self.read(), self.dtype).reshape(self.shape, order="F" if self.fortran else "C")
 
 
@@ -90,10 +97,5 @@ def _saved(where: str, start: io.BytesIO, size: int, read: Callable[[int, int], 
             shape, fortran, dtype = reader(start, max_header_size=_LONGEST_HEADER)
     except Exception:  # a header is a Python literal to NumPy, which fails in as many ways as Python's reader has
         raise refusal(f"{where}: is not a file of numbers as numpy.save writes it") from None
-    if dtype.hasobject or dtype.fields is not None or dtype.subdtype is not None:
-        raise refusal(f"{where}: holds {str(dtype)[:40]}, not plain numbers")
     begin = start.tell()
-    count, left = math.prod(shape), size - begin
-    if left != count * dtype.itemsize:
-        raise refusal(f"{where}: has {left:,} bytes after its header, where {count:,} of {dtype} take {count * dtype.itemsize:,}")
-    return Saved(where, tuple(shape), dtype, fortran, lambda: read(begin, left))
+    return Saved(where, tuple(shape), dtype, fortran, size - begin, lambda: read(begin, size - begin), refusal)

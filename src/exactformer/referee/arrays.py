@@ -71,7 +71,7 @@ def _saved(saved: Saved, dtype: Format | None) -> Column:
     if kind == np.dtype("V2") and dtype is not None and dtype.name == "bfloat16":
         return Column(saved.where, saved.shape, saved.bytes, "bfloat16", lambda: _wide(saved.array().view("<u2")))
     besides = "; bfloat16 is saved without its name: say --dtype bfloat16" if kind == np.dtype("V2") else ""
-    raise OutputsError(f"{saved.where}: holds {kind.name}; numbers are {', '.join(FORMATS)}{besides}")
+    raise OutputsError(f"{saved.where}: holds {kind.name[:40]}; numbers are {', '.join(FORMATS)}{besides}")
 
 
 def _wide(bits: Any) -> Any:
