@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 
 from exactformer.messages import quoted
-from exactformer.oracle import exactly, formulas
+from exactformer.oracle import formulas, sides
 from exactformer.oracle.checks import axis_of, broadcast, cut, entrywise, formats, optional, rowwise
 from exactformer.oracle.formats import Format, OracleError
 from exactformer.oracle.taking import integers, real, taken
 from exactformer.oracle.truth import Block, Operation, Part, Truth
 
-SOFTMAX = Operation("softmax", formulas.softmax, exactly.of_softmax, lifted=True)
-LOG_SOFTMAX = Operation("log_softmax", formulas.log_softmax)
-CROSS_ENTROPY = Operation("cross_entropy", formulas.cross_entropy)
-LAYER_NORM = Operation("layer_norm", formulas.layer_norm, exactly.of_layer_norm)
-RMS_NORM = Operation("rms_norm", formulas.rms_norm, exactly.of_rms_norm)
-GELU = Operation("gelu", formulas.gelu)
-GELU_TANH = Operation("gelu_tanh", formulas.gelu_tanh)
-SILU = Operation("silu", formulas.silu)
-SWIGLU = Operation("swiglu", formulas.swiglu)
+SOFTMAX = Operation("softmax", formulas.softmax, sides.of_softmax, lifted=True)
+LOG_SOFTMAX = Operation("log_softmax", formulas.log_softmax, sides.of_log_softmax)
+CROSS_ENTROPY = Operation("cross_entropy", formulas.cross_entropy, sides.of_cross_entropy)
+LAYER_NORM = Operation("layer_norm", formulas.layer_norm, sides.of_layer_norm)
+RMS_NORM = Operation("rms_norm", formulas.rms_norm, sides.of_rms_norm)
+GELU = Operation("gelu", formulas.gelu, sides.of_activation)
+GELU_TANH = Operation("gelu_tanh", formulas.gelu_tanh, sides.of_activation)
+SILU = Operation("silu", formulas.silu, sides.of_activation)
+SWIGLU = Operation("swiglu", formulas.swiglu, sides.of_swiglu)
 
 
 def softmax(x: Any, axis: int = -1, dtype: Any = None) -> Truth:

@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb
 
 from exactformer.messages import quoted
-from exactformer.oracle import exactly, formulas
+from exactformer.oracle import formulas, sides
 from exactformer.oracle.checks import broadcast, cut, entrywise, formats
 from exactformer.oracle.formats import OracleError
 from exactformer.oracle.taking import integers, real, taken
@@ -19,7 +19,7 @@ from exactformer.oracle.truth import Block, Operation, Part, Truth
 MATMUL = Operation("matmul", formulas.matmul, columns=True)
 ROTARY = Operation("rotary", formulas.rotation)
 ROTARY_BY_POSITION = Operation("rotary", formulas.turned)
-ATTENTION = Operation("attention", formulas.attention, exactly.of_attention, columns=True)
+ATTENTION = Operation("attention", formulas.attention, sides.of_attention, columns=True)
 _LARGE = 2**18  # entries of a block whose rows share a matrix
 
 

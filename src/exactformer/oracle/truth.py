@@ -25,6 +25,7 @@ from exactformer.oracle.single import Single
 from exactformer.oracle.taking import taken
 from exactformer.oracle.ulps import Ulps
 
+Side = Callable[[Fraction], int | None]
 PRECISIONS = (192, 640, 4608)  # bits of Arb; at the last one, sums of products of float64 are exact
 FINE = 2.0**-10  # of an ulp: bounds of an error need not be closer
 
@@ -55,11 +56,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Operation:
-    """One of the formulas; `exactly(row, column, t, parts…)` proves that an entry is the rational t, where it can."""
+    """One of the formulas; `side(column, t, parts…)` is the sign of an entry minus the rational t, or None, for what balls do not tell."""
 
     name: str
     formula: Callable[..., Any]
-    exactly: Callable[..., bool] | None = None
+    side: Callable[..., int | None] | None = None
     columns: bool = False  # is a column computed without the others?
     lifted: bool = False  # are the numbers in two floats 2^512 times what they are?
 
@@ -178,7 +179,7 @@ class Truth:
             for column, ball in zip(columns, balls, strict=True):
                 with precision(bits):
                     ends = arbs.ends(ball, self.form)
-                found = ends and judge.ball(ends, block.start + row, column, self._proves(block, row, column), bits == PRECISIONS[-1])
+                found = ends and judge.ball(ends, block.start + row, column, self._side(block, row, column), bits == PRECISIONS[-1])
                 if found:
                     yield column, found
                 else:
@@ -193,11 +194,11 @@ class Truth:
         balls = self.operation.formula(Arbs, *(part.take([row], sliced) for part in block.parts)).balls[0]
         return balls if self.operation.columns else balls[columns]
 
-    def _proves(self, block: Block, row: int, column: int) -> Callable[[Fraction], bool]:
-        if self.operation.exactly is None:
-            return lambda t: False
-        exactly, sliced = self.operation.exactly, [column] if self.operation.columns else None
-        return lambda t: exactly(0 if self.operation.columns else column, t, *(part.take([row], sliced) for part in block.parts))
+    def _side(self, block: Block, row: int, column: int) -> Side:
+        if self.operation.side is None:
+            return lambda t: None
+        side, sliced = self.operation.side, [column] if self.operation.columns else None
+        return lambda t: side(0 if self.operation.columns else column, t, *(part.take([row], sliced) for part in block.parts))
 
 
 @dataclass(frozen=True)
@@ -208,14 +209,13 @@ class _Rounding:
         values, settled = numbers.nearest(self.form, lift)
         return (values,), settled
 
-    def ball(self, ends: arbs.Ends, row: int, column: int, proves: Callable[[Fraction], bool], last: bool) -> tuple[float] | None:
+    def ball(self, ends: arbs.Ends, row: int, column: int, side: Side, last: bool) -> tuple[float] | None:
         low, high = (self.form.nearest_rational(end) for end in ends)
         if low == high:
             return (-0.0 if high == 0 and ends[0] < 0 and ends[1] <= 0 else high,)
         between = _between(low, high, self.form)
-        if ends[0] <= between <= ends[1] and proves(between):
-            return (self.form.nearest_rational(between),)
-        return None
+        found = side(between) if ends[0] <= between <= ends[1] else None
+        return None if found is None else (self.form.nearest_rational(between) if not found else high if found > 0 else low,)
 
 
 def _between(low: float, high: float, form: Format) -> Fraction:
@@ -237,13 +237,13 @@ class _Measuring:
     def _close(self, low: Any, high: Any) -> Any:
         return (high <= low * (1 + FINE) + FINE) & ((high <= self.limit) | (low > self.limit) | (low == high))
 
-    def ball(self, ends: arbs.Ends, row: int, column: int, proves: Callable[[Fraction], bool], last: bool) -> tuple[float, float] | None:
+    def ball(self, ends: arbs.Ends, row: int, column: int, side: Side, last: bool) -> tuple[float, float] | None:
         y = Fraction(float(self.y[row, column]))
         low, high = arbs.in_ulps(y, *ends, self.form)
         if last or self._close(low, high):
             return low, high
         power = Fraction(2) ** exponent(max(map(abs, ends))) * (1 if ends[1] > 0 else -1)
-        return arbs.in_ulps(y, power, power, self.form) if proves(power) else None
+        return arbs.in_ulps(y, power, power, self.form) if side(power) == 0 else None
 
 
 def _against(y: Any, given: Any, decided: Any, low: Any, high: Any, form: Format) -> tuple[Any, Any]:
