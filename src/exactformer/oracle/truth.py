@@ -213,15 +213,17 @@ class _Rounding:
         low, high = (self.form.nearest_rational(end) for end in ends)
         if low == high:
             return (-0.0 if high == 0 and ends[0] < 0 and ends[1] <= 0 else high,)
-        between = _between(low, high, self.form)
+        below, above = (_as_if_unbounded(end, self.form) for end in (low, high))
+        between = (below + above) / 2
+        if above - below != self.form.unit(between):  # no neighbours: more bits are needed first
+            return None
         found = side(between) if ends[0] <= between <= ends[1] else None
         return None if found is None else (self.form.nearest_rational(between) if not found else high if found > 0 else low,)
 
 
-def _between(low: float, high: float, form: Format) -> Fraction:
-    """What lies half-way between two neighbours; beyond the largest number, where infinity begins."""
-    ends = [Fraction(2) ** (form.largest + 1) * (1 if e > 0 else -1) if np.isinf(e) else Fraction(e) for e in (low, high)]
-    return (ends[0] + ends[1]) / 2
+def _as_if_unbounded(value: float, form: Format) -> Fraction:
+    """Infinity as what would follow the largest number: half-way to that, numbers begin to be rounded to it."""
+    return Fraction(2) ** (form.largest + 1) * (1 if value > 0 else -1) if np.isinf(value) else Fraction(value)
 
 
 @dataclass(frozen=True)
