@@ -7,6 +7,8 @@
 array([0.30060962, 0.33222497, 0.3671654 ], dtype=float32)
 """
 
+from exactformer.oracle.asserting import assert_ulps
+from exactformer.oracle.attending import attention
 from exactformer.oracle.formats import OracleError
 from exactformer.oracle.operations import (
     cross_entropy,
@@ -19,8 +21,7 @@ from exactformer.oracle.operations import (
     softmax,
     swiglu,
 )
-from exactformer.oracle.asserting import assert_ulps
-from exactformer.oracle.products import attention, matmul, rotary
+from exactformer.oracle.products import matmul, rotary
 from exactformer.oracle.truth import Truth
 from exactformer.oracle.ulps import Ulps
 

@@ -134,14 +134,44 @@ def turns(kind: Kind, position: Any, pair: Any, width: int, base: Fraction) -> t
     return kind.of(cos)[where], kind.of(sin)[where]
 
 
-def attention(
-    kind: Kind, q: Any, k: Any, v: Any, seen: Any, added: Any, scale: Fraction | Callable[[], arb], softcap: Fraction | None
-) -> Numbers:
-    """Σ e^s v/Σ e^s over the keys that are seen, s = cap(scale q·k) + added."""
-    scores = (kind.load(q) @ kind.load(np.ascontiguousarray(k.T))) * constant(kind, scale)
+def copied(kind: Kind, x: Any) -> Numbers:
+    return kind.load(x)
+
+
+def mean(kind: Kind, x: Any) -> Numbers:
+    return kind.load(x).sum() * constant(kind, Fraction(1, x.shape[-1]))
+
+
+def inverse_deviation(kind: Kind, x: Any, eps: Fraction) -> Numbers:
+    """1/√(σ² + ε) = n/√(Σc²/n + n²ε) with c = n x − Σx."""
+    n = x.shape[-1]
+    x = kind.load(x)
+    c = x * kind.load(float(n)) - x.sum()
+    return kind.load(np.full((1, 1), float(n))) / ((c * c).sum() * constant(kind, Fraction(1, n)) + constant(kind, n * n * eps)).sqrt()
+
+
+Scale = Fraction | Callable[[], arb]
+
+
+def scores(kind: Kind, q: Any, k: Any, added: Any, scale: Scale, softcap: Fraction | None) -> Numbers:
+    """cap(scale q·k) + added: [rows, keys]; k is [entries, keys]."""
+    found = (kind.load(q) @ kind.load(k)) * constant(kind, scale)
     if softcap is not None:
-        scores = (scores * constant(kind, 1 / softcap)).tanh() * constant(kind, softcap)
-    if added is not None:
-        scores = scores + kind.load(added)
-    powers = (scores - kind.load(_peak(scores, seen))).exp().where(seen)  # [rows, keys]
+        found = (found * constant(kind, 1 / softcap)).tanh() * constant(kind, softcap)
+    return found if added is None else found + kind.load(added)
+
+
+def weights(kind: Kind, q: Any, k: Any, seen: Any, added: Any, scale: Scale, softcap: Fraction | None) -> Numbers:
+    """e^s/Σ e^s over the keys that are seen."""
+    powers = _powers(kind, scores(kind, q, k, added, scale, softcap), seen)
+    return powers / powers.sum()
+
+
+def attention(kind: Kind, q: Any, k: Any, v: Any, seen: Any, added: Any, scale: Scale, softcap: Fraction | None) -> Numbers:
+    """Σ e^s v/Σ e^s over the keys that are seen."""
+    powers = _powers(kind, scores(kind, q, k, added, scale, softcap), seen)
     return (powers @ kind.load(v)) / powers.sum()
+
+
+def _powers(kind: Kind, s: Numbers, seen: Any) -> Numbers:
+    return (s - kind.load(_peak(s, seen))).exp().where(seen)

@@ -1,16 +1,13 @@
-"""The operations with products of several arrays: matmul, rotary embedding, attention."""
+"""The operations with products of several arrays: matmul and rotary embedding."""
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import arb
 
 from exactformer.messages import quoted
-from exactformer.oracle import formulas, sides
+from exactformer.oracle import formulas
 from exactformer.oracle.checks import broadcast, cut, entrywise, formats
 from exactformer.oracle.formats import OracleError
 from exactformer.oracle.taking import integers, real, taken
@@ -19,8 +16,7 @@ from exactformer.oracle.truth import Block, Operation, Part, Truth
 MATMUL = Operation("matmul", formulas.matmul, columns=True)
 ROTARY = Operation("rotary", formulas.rotation)
 ROTARY_BY_POSITION = Operation("rotary", formulas.turned)
-ATTENTION = Operation("attention", formulas.attention, sides.of_attention, columns=True)
-_LARGE = 2**18  # entries of a block whose rows share a matrix
+LARGE = 2**18  # entries of a block whose rows share a matrix
 
 
 def classes(x: Any) -> Any:
@@ -35,8 +31,8 @@ def finite(x: Any) -> Any:
 def matmul(a: Any, b: Any, bias: Any = None, dtype: Any = None, alpha: Any = 1, beta: Any = 1) -> Truth:
     """α a b + β bias, with the batches and vectors of NumPy's matmul.
 
-    >>> matmul(np.float16([[2048, 1]]), np.float16([[1], [1]])).rounded()  # 2049 lies half-way between two float16
-    array([[2048.]], dtype=float16)
+    >>> matmul(np.float16([[2048, 1]]), np.float16([[1], [1]])).rounded() == 2048  # 2049 lies half-way between two
+    array([[ True]])
     """
     (left, form), (right, other) = taken(a, "a"), taken(b, "b")
     if not left.ndim or not right.ndim:
@@ -74,7 +70,7 @@ def matmul(a: Any, b: Any, bias: Any = None, dtype: Any = None, alpha: Any = 1, 
             Part(share, rows=False),
         )
         start = len(blocks) and blocks[-1].start + blocks[-1].rows
-        blocks.extend(Block(start + block.start, block.rows, block.parts) for block in cut(m, n, parts, _LARGE))
+        blocks.extend(Block(start + block.start, block.rows, block.parts) for block in cut(m, n, parts, LARGE))
     blocks = blocks if m * n else []
     decided = None if given is None else ~np.isfinite(given)
     return Truth(MATMUL, form, shape, len(shape), n, tuple(blocks), given, decided)
@@ -139,114 +135,3 @@ def rotary(
     everything = tuple(map(finite, (array, partner, c, s)))
     form = formats(dtype, ("x", form), ("cos", c_form), ("sin", s_form))
     return entrywise(ROTARY, form, array.shape, everything, (given, ~np.isfinite(given)))
-
-
-def attention(
-    q: Any,
-    k: Any,
-    v: Any,
-    *,
-    mask: Any = None,
-    causal: bool = False,
-    offset: int = 0,
-    scale: Any = None,
-    softcap: Any = None,
-    empty: str = "nan",
-    dtype: Any = None,
-) -> Truth:
-    """softmax(cap(scale q kᵀ) + mask) v, with q [..., H, T, d], k [..., G, S, d], v [..., G, S, e] and H a multiple of G.
-
-    mask: True where a key is seen, or numbers that are added. causal: the query t sees the keys up to t + offset. scale: 1/√d unless
-    given. softcap c: c tanh(s/c). empty: `nan` or `zero`, what a query gives that sees nothing.
-
-    >>> q = np.float32([[1, 0], [0, 1]])
-    >>> attention(q, q, q, causal=True).rounded()
-    array([[1.        , 0.        ], [0.33023846, 0.6697615 ]], dtype=float32)
-    """
-    arrays, forms = zip(*(taken(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v"))), strict=True)
-    if any(x.ndim < 2 for x in arrays):
-        raise OracleError("q", "k and v have the axes [..., heads, positions, entries]")
-    query, key, value = arrays
-    (t, d), (s, e) = query.shape[-2:], value.shape[-2:]
-    if key.shape[-2:] != (s, d):
-        raise OracleError("k", f"has the shape {key.shape}; q and v ask for [..., {s}, {d}]")
-    batch = query.shape[:-2]
-    shared = _shared(batch, key.shape[:-2], "k"), _shared(batch, value.shape[:-2], "v")
-    if empty not in ("nan", "zero"):
-        raise OracleError("empty", f"{quoted(empty)} is neither nan nor zero")
-    factor: Any = _default_scale(d) if scale is None else real(scale, "scale")
-    cap = None if softcap is None else real(softcap, "softcap")
-    if cap is not None and cap <= 0:
-        raise OracleError("softcap", "is not positive")
-    form = formats(dtype, *zip(("q", "k", "v"), forms, strict=True))
-    seen, added = _mask(mask, (*batch, t, s))
-    sight = np.ones((t, s), dtype=bool) if not causal else np.arange(s) <= np.arange(t)[:, None] + _whole(offset)
-    sign = 1.0 if callable(factor) else float(np.sign(factor))
-    blocks, given, any_given = [], np.zeros((int(np.prod(batch)) * t, e)), np.zeros((int(np.prod(batch)) * t, e), dtype=bool)
-    for n, place in enumerate(np.ndindex(batch)):
-        qh, kh, vh = query[place], key[shared[0](place)], value[shared[1](place)]
-        ah = None if added is None else added[place]
-        visible, nan = _sight(qh, kh, sight & seen[place], ah, sign, cap)
-        here = slice(n * t, (n + 1) * t)
-        with np.errstate(invalid="ignore"):
-            result = visible.astype(np.float64) @ classes(vh) if not np.isfinite(vh).all() else np.zeros((t, e))
-        result = np.where(visible.any(axis=-1, keepdims=True), result, np.nan if empty == "nan" else 0.0)
-        given[here] = np.where(nan, np.nan, result)
-        any_given[here] = ~np.isfinite(given[here]) | ~visible.any(axis=-1, keepdims=True)
-        parts = (
-            Part(finite(qh)),
-            Part(finite(kh), rows=False),
-            Part(finite(vh), rows=False, columns=True),
-            Part(visible),
-            Part(None if ah is None else finite(ah)),
-            Part(factor, rows=False),
-            Part(cap, rows=False),
-        )
-        blocks.extend(Block(n * t + b.start, b.rows, b.parts) for b in cut(t, s, parts, _LARGE))
-    if not any_given.any():
-        given = any_given = None  # type: ignore[assignment]
-    return Truth(ATTENTION, form, (*batch, t, e), len(batch) + 2, e, tuple(blocks) if e else (), given, any_given)
-
-
-def _default_scale(d: int) -> Any:
-    root = math.isqrt(d)
-    return Fraction(1, root) if root and root * root == d else lambda: 1 / arb(max(d, 1)).sqrt()
-
-
-def _whole(offset: Any) -> int:
-    if isinstance(offset, bool) or not isinstance(offset, int | np.integer):
-        raise OracleError("offset", f"{quoted(offset)} is not a whole number")
-    return int(offset)
-
-
-def _shared(batch: tuple[int, ...], other: tuple[int, ...], argument: str) -> Any:
-    """From a place of the queries to that of keys or values: the heads, the last axis before positions, may be fewer."""
-    heads, groups = (shape[-1] if shape else 1 for shape in (batch, other))
-    if len(batch) != len(other) or batch[:-1] != other[:-1] or (groups and heads % groups) or (heads and not groups):
-        raise OracleError(argument, f"has the batch {other}, which does not fit {batch} of q")
-    return lambda place: (*place[:-1], place[-1] // (heads // groups)) if place else ()
-
-
-def _mask(mask: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Where a mask lets see, and what it adds."""
-    if mask is None:
-        return np.broadcast_to(True, shape), None
-    array = np.from_dlpack(mask) if not isinstance(mask, np.ndarray) and "bool" in str(getattr(mask, "dtype", "")) else mask
-    if isinstance(array, np.ndarray) and array.dtype == bool:
-        return broadcast(array, shape, "mask"), None
-    return np.broadcast_to(True, shape), broadcast(taken(mask, "mask")[0], shape, "mask")
-
-
-def _sight(q: Any, k: Any, seen: Any, added: Any, sign: float, cap: Fraction | None) -> tuple[Any, Any]:
-    """Which keys have a weight that is not 0, and which rows are NaN: those with a score that is +∞ or NaN."""
-    special = np.zeros(seen.shape)
-    with np.errstate(invalid="ignore"):
-        if not (np.isfinite(q).all() and np.isfinite(k).all()):
-            scores = classes(q) @ classes(k).T * sign
-            special = np.where(np.isfinite(scores), 0.0, scores)
-            if cap is not None and np.isinf(special).any():
-                raise OracleError("softcap", "of infinite scores is not supported")
-        if added is not None:
-            special = special + np.where(np.isfinite(added), 0.0, added)
-    nan = ((np.isnan(special) | (special == np.inf)) & seen).any(axis=-1, keepdims=True)
-    return seen & (special != -np.inf), nan

@@ -82,8 +82,8 @@ def _root(row: list[Fraction], column: int, t: Fraction, gain: Any, shift: Any, 
 def of_attention(column: int, t: Fraction, q: Any, k: Any, v: Any, seen: Any, added: Any, scale: Any, softcap: Any) -> Side:
     """The sign of Σ e^s (v − t): sets of keys with equal scores whose v − t add up to 0 are left out, however large their weight is."""
     query, sums = fractions(q), defaultdict(Fraction)  # type: ignore[var-annotated]
-    for key in np.flatnonzero(np.broadcast_to(seen, (1, len(k)))[0]).tolist():
-        dot = sum(a * b for a, b in zip(query, fractions(k[key]), strict=True))
+    for key in np.flatnonzero(np.broadcast_to(seen, (1, k.shape[1]))[0]).tolist():
+        dot = sum(a * b for a, b in zip(query, fractions(k[:, key]), strict=True))
         sums[dot, Fraction(0) if added is None else Fraction(float(added[0, key]))] += Fraction(float(v[key, column])) - t
     if isinstance(scale, Fraction) and softcap is None:
         scores = defaultdict(Fraction)  # type: ignore[var-annotated]

@@ -104,3 +104,12 @@ def integers(x: Any, argument: str) -> Any:
         raise OracleError(argument, "are not whole numbers")
     _check_size(array, argument)
     return array.astype(np.int64)
+
+
+def boolean(x: Any) -> Any:
+    """An array of truth values; None if it has others."""
+    if not isinstance(x, np.ndarray):
+        if "bool" not in str(getattr(x, "dtype", "")) or not hasattr(x, "__dlpack__"):
+            return None
+        x = np.from_dlpack(x)
+    return x if x.dtype == bool else None
