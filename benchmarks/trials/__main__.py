@@ -16,6 +16,7 @@ TRIALS = (
     "families",
     "journals",
     "llamas",
+    "oracle",
     "symmetry",
     "worksheets",
 )  # modules of this package, each with run(progress) -> Result whose data has `failed`, a list of texts

@@ -65,7 +65,7 @@ class Operation:
     lifted: bool = False  # are the numbers in two floats 2^512 times what they are?
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Truth:
     """What an operation gives on the rationals that its floats are. `given` are the entries that IEEE's infinities and NaN decide."""
 
@@ -77,6 +77,9 @@ class Truth:
     blocks: tuple[Block, ...]
     given: Any  # [rows, columns], or None
     decided: Any  # where they do, or None
+
+    def __repr__(self) -> str:
+        return f"Truth({self.operation.name}, shape={self.shape}, format={self.form.name!r})"
 
     def rounded(self) -> Any:
         """The true value in the output's format: the nearest number of it, ties to even, proved."""
