@@ -57,7 +57,11 @@ UNARY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any
     "sqrt": (np.abs, lambda b: b.sqrt(), lambda b: b.sqrt()),
     "log1p": (lambda x: np.abs(x) % 1e6, lambda b: b.log1p(), lambda b: b.log1p()),
     "log1p of small ones": (lambda x: np.abs(x) % 2**-7, lambda b: b.log1p(), lambda b: b.log1p()),
-    "logistic": (lambda x: np.sign(x) * (np.abs(x) % 600), lambda b: b.logistic(), lambda b: Arbs(np.array([b])).logistic().balls[0]),
+    "logistic": (
+        lambda x: np.sign(x) * (np.abs(x) % 600),
+        lambda b: b.logistic(),
+        lambda b: Arbs(np.array([b])).logistic().balls[0],
+    ),
     "tanh": (lambda x: np.sign(x) * (np.abs(x) % 30), lambda b: b.tanh(), lambda b: b.tanh()),
 }
 
@@ -113,7 +117,9 @@ def test_matrix_products_are_as_near_as_they_say(kind: Any, spread: int) -> None
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_normal_distribution_is_as_near_as_it_says(kind: Any) -> None:
     random = np.random.default_rng(6)
-    x = np.concatenate([random.normal(size=200) * 3, random.uniform(-37, 37, size=200), [0.0, -0.0, 1 / 64, -39.99, 50.0, -1e200, 1e300]])
+    x = np.concatenate(
+        [random.normal(size=200) * 3, random.uniform(-37, 37, size=200), [0.0, -0.0, 1 / 64, -39.99, 50.0, -1e200, 1e300]]
+    )
     with precision(4000), np.errstate(all="ignore"):
         worst(kind.load(x).normal(), Arbs.load(x).normal().balls)
 

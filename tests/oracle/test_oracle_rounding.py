@@ -126,7 +126,11 @@ def test_cross_entropy_is_that_of_mpmath(dtype: Any, reduction: str) -> None:
     x = (random.normal(size=(9, 6)) * 4).astype(dtype)
     targets = random.integers(0, 6, size=9)
     targets[3] = -100
-    rows = [-reference.log_softmax_row(list(reference.numbers(r)))[t] if t >= 0 else mpf(0) for r, t in zip(x, targets, strict=True)]
-    wanted = {"none": np.array(rows, dtype=object), "sum": np.array(mpmath.fsum(rows)), "mean": np.array(mpmath.fsum(rows) / 8)}[reduction]
+    rows = [
+        -reference.log_softmax_row(list(reference.numbers(r)))[t] if t >= 0 else mpf(0) for r, t in zip(x, targets, strict=True)
+    ]
+    wanted = {"none": np.array(rows, dtype=object), "sum": np.array(mpmath.fsum(rows)), "mean": np.array(mpmath.fsum(rows) / 8)}[
+        reduction
+    ]
     found = oracle.cross_entropy(x, targets, reduction=reduction).rounded()
     assert np.array_equal(found.astype(np.float64), reference.expected(wanted, dtype))

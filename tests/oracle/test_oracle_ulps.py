@@ -8,12 +8,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from benchmarks.trials.oracle import changed_by_one, operations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracle_reference import DTYPES
 
-from benchmarks.trials.oracle import changed_by_one, operations
 from exactformer import oracle
 from exactformer.numbers import Undecided
 
@@ -50,7 +50,9 @@ def test_one_entry_of_many() -> None:
         assert found.least >= 0.5
         assert found.low[place] >= 0.5
         assert (found.high > 0.5001).sum() <= 1
-        with pytest.raises(AssertionError, match=rf"^softmax\[{place[0]}, {place[1]}\]: given .* true value 0\.\d+.* ulps of float32 off"):
+        with pytest.raises(
+            AssertionError, match=rf"^softmax\[{place[0]}, {place[1]}\]: given .* true value 0\.\d+.* ulps of float32 off"
+        ):
             oracle.assert_ulps(wrong, truth, most=0.5)
 
 
@@ -86,7 +88,8 @@ def test_ties_go_to_even() -> None:
     # a root that is rational: 3/5 and 4/5 of √2 · √(1/2)
     x = np.float64([3, 4])
     assert oracle.rms_norm(x, np.float64([1, 1]), eps="-0").ulps(oracle.rms_norm(x, eps=0).rounded()).most <= 0.5
-    assert oracle.layer_norm(np.float32([-1, 1]), np.float32([1, 1]), np.float32([2.0**-24, 2.0**-24]), eps=0).rounded().tolist() == [
+    shifted = oracle.layer_norm(np.float32([-1, 1]), np.float32([1, 1]), np.float32([2.0**-24, 2.0**-24]), eps=0)
+    assert shifted.rounded().tolist() == [
         -1 + 2.0**-24, 1.0,
     ]  # fmt: skip
     assert oracle.softmax(np.zeros(2**13, dtype=np.float16)).rounded()[0] == 2.0**-13
@@ -107,13 +110,18 @@ def test_infinities_and_nan() -> None:
     same(oracle.layer_norm(x[2:]).rounded(), np.full((2, 3), nan, dtype=np.float32))
     same(oracle.layer_norm(np.float32([[1, 1]]), eps=0).rounded(), np.float32([[nan, nan]]))
     same(oracle.rms_norm(np.float32([inf, 1])).rounded(), np.float32([nan, 0]))
-    same(oracle.matmul(np.float32([[inf, 1], [inf, 0], [1e38, 1]]), np.float32([[0], [1]])).rounded(), np.float32([[nan], [nan], [1]]))
+    same(
+        oracle.matmul(np.float32([[inf, 1], [inf, 0], [1e38, 1]]), np.float32([[0], [1]])).rounded(),
+        np.float32([[nan], [nan], [1]]),
+    )
     same(oracle.matmul(np.float32([3e38, 3e38]), np.float32([1, 1])).rounded(), np.float32(inf))
     same(oracle.matmul(np.float64([1e308, 1e308, -1e308]), np.float64([1, 1, 1])).rounded(), 1e308)
     same(oracle.cross_entropy(x[:1], np.array([1])).rounded(), np.float32(inf))
     q = np.float32([[1, 2], [3, 4]])
     same(oracle.attention(q, q, q, mask=np.array([[True, False], [False, False]])).rounded(), np.float32([[1, 2], [nan, nan]]))
-    same(oracle.attention(q, q, q, mask=np.float32([[0, -inf], [-inf, -inf]]), empty="zero").rounded(), np.float32([[1, 2], [0, 0]]))
+    same(
+        oracle.attention(q, q, q, mask=np.float32([[0, -inf], [-inf, -inf]]), empty="zero").rounded(), np.float32([[1, 2], [0, 0]])
+    )
     t = oracle.softmax(x)
     assert t.ulps(t.rounded()).most <= 0.5
     assert t.ulps(np.zeros((4, 3), dtype=np.float32)).least == inf

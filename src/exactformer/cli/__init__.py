@@ -73,7 +73,23 @@ def _in_ascii(option: click.Parameter) -> None:
     option.type = kind
 
 
-for module in (trace, grad, generate, certify, prove, circuits, budget, check, lesson, exercise, grade, oracle, examples, serve, site):
+for module in (
+    trace,
+    grad,
+    generate,
+    certify,
+    prove,
+    circuits,
+    budget,
+    check,
+    lesson,
+    exercise,
+    grade,
+    oracle,
+    examples,
+    serve,
+    site,
+):
     for option in module.command.params:
         _in_ascii(option)
     commands.add_command(module.command)

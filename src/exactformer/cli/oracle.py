@@ -24,7 +24,9 @@ def command() -> None:
 @command.command("onnx")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--installed", is_flag=True, help="The cases that the installed package onnx makes.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The format of the report.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The format of the report."
+)
 @click.pass_context
 def onnx(context: click.Context, folder: Path | None, installed: bool, form: str) -> None:
     """The expected outputs of ONNX's node tests: of those in FOLDER, or with --installed.
@@ -49,12 +51,16 @@ def _text(found: list[Verdict]) -> str:
     """Every expected output, then every operator, then what could not be judged."""
     lines = [f"{'largest':>9} {'median':>9}  {'operator':<18} {'format':<8} case: output"]
     rows = [v for v in found if not v.reason]
-    lines += [f"{v.most:9.4g} {v.median:9.4g}  {v.operator:<18} {v.dtype:<8} {v.case.removeprefix('test_')}: {v.output}" for v in rows]
+    lines += [
+        f"{v.most:9.4g} {v.median:9.4g}  {v.operator:<18} {v.dtype:<8} {v.case.removeprefix('test_')}: {v.output}" for v in rows
+    ]
     lines += ["", f"{'operator':<18} {'cases':>6} {'outputs':>8} {'largest error in ulps, and where':<40}"]
     for operator in dict.fromkeys(v.operator for v in rows):
         here = [v for v in rows if v.operator == operator]
         worst = max(here, key=lambda v: v.most)
-        place = f"{worst.case.removeprefix('test_')}: {worst.output}{list(worst.where)} is {worst.expected}, in truth {worst.truth}…"
+        place = (
+            f"{worst.case.removeprefix('test_')}: {worst.output}{list(worst.where)} is {worst.expected}, in truth {worst.truth}…"
+        )
         lines.append(f"{operator:<18} {len({v.case for v in here}):6} {len(here):8} {worst.most:9.4g}  {place}")
     refused = [v for v in found if v.reason]
     lines += ["", "every case was judged" if not refused else f"{len(refused)} not judged:"]

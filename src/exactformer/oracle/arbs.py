@@ -122,7 +122,7 @@ def _normal(x: arb) -> arb:
 
 
 def ends(b: arb, form: Format) -> Ends | None:
-    """The ends of a ball as rationals; None where it is not finite. Far beyond the format, something else that is beyond it, too."""
+    """The ends of a ball as rationals; None where it is not finite. Far beyond the format: others beyond it."""
     if not b.is_finite():
         return None
     tiny, huge = Fraction(2) ** (form.quantum - 3), Fraction(2) ** (form.largest + 3)

@@ -29,7 +29,7 @@ def assert_ulps(y: Any, truth: Truth, most: float) -> None:
     beyond = int((found.low > most).sum())
     raise AssertionError(
         f"{truth.operation.name}{at}: given {_shown(taken(y, 'y')[0][worst])}, true value {truth.digits(worst)}, "
-        f"{found.high[worst]:.6g} ulps of {found.format} off; at most {most:g} allowed, {beyond:,} of {found.low.size:,} entries are beyond"
+        f"{found.high[worst]:.6g} ulps of {found.format} off; at most {most:g} allowed, {beyond:,} of {found.low.size:,} are beyond"
     )
 
 

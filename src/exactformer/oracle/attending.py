@@ -37,8 +37,8 @@ def attention(
 ) -> Truth:
     """softmax(cap(scale q kᵀ) + mask) v, with q [..., H, T, d], k [..., G, S, d], v [..., G, S, e] and H a multiple of G.
 
-    mask: True where a key is seen, or numbers that are added. causal: the query t sees the keys up to t + offset. scale: 1/√d unless
-    given. softcap c: c tanh(s/c). empty: `nan` or `zero`, what a query gives that sees nothing.
+    mask: True where a key is seen, or numbers that are added. causal: the query t sees the keys up to t + offset. scale: 1/√d
+    unless given. softcap c: c tanh(s/c). empty: `nan` or `zero`, what a query gives that sees nothing.
 
     >>> q = np.float32([[1, 0], [0, 1]])
     >>> attention(q, q, q, causal=True).rounded()
@@ -52,7 +52,16 @@ def attention(
 
 
 def attended(
-    operation: Operation, q: Any, k: Any, v: Any, masks: list[Any], offset: int | None, scale: Any, softcap: Any, empty: str, dtype: Any
+    operation: Operation,
+    q: Any,
+    k: Any,
+    v: Any,
+    masks: list[Any],
+    offset: int | None,
+    scale: Any,
+    softcap: Any,
+    empty: str,
+    dtype: Any,
 ) -> Truth:
     """Attention, its scores or its weights. Several masks count together."""
     arrays, forms = zip(*(taken(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v"))), strict=True)
@@ -87,12 +96,18 @@ def attended(
         visible, nan = _sight(seen[place], special)
         none = ~visible.any(axis=-1, keepdims=True)
         score = Part(finite(qh)), Part(np.ascontiguousarray(finite(kh).T), rows=False, columns=operation is SCORES)
-        rest = Part(None if ah is None else finite(ah), columns=operation is SCORES), Part(factor, rows=False), Part(cap, rows=False)
+        rest = (
+            Part(None if ah is None else finite(ah), columns=operation is SCORES),
+            Part(factor, rows=False),
+            Part(cap, rows=False),
+        )
         if operation is SCORES:
             given[n], decided[n] = special, ~np.isfinite(special)
             parts = (*score, *rest)
         else:
-            given[n] = np.where(nan, np.nan, np.where(none, np.nan if empty == "nan" else 0.0, _seen_values(operation, visible, vh)))
+            given[n] = np.where(
+                nan, np.nan, np.where(none, np.nan if empty == "nan" else 0.0, _seen_values(operation, visible, vh))
+            )
             decided[n] = ~np.isfinite(given[n]) | none
             values = (Part(finite(vh), rows=False, columns=True),) if operation is ATTENTION else ()
             parts = (*score, *values, Part(visible), *rest)

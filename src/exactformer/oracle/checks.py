@@ -18,7 +18,7 @@ CHUNK = 2**14  # entries of a block: its arrays stay in the cache
 def axis_of(axis: Any, x: Any) -> int:
     if isinstance(axis, bool) or not isinstance(axis, int | np.integer) or not -x.ndim <= axis < x.ndim:
         raise OracleError("axis", f"{quoted(axis)} is not an axis of an array of {x.ndim} dimensions")
-    return int(axis) % x.ndim
+    return int(axis) % int(x.ndim)
 
 
 def formats(dtype: Any, *given: tuple[str, Format]) -> Format:
@@ -55,7 +55,9 @@ def cut(rows: int, width: int, parts: tuple[Part, ...], entries: int = CHUNK) ->
             start,
             stop - start,
             tuple(
-                Part(part.values[start:stop], part.rows, part.columns) if part.rows and isinstance(part.values, np.ndarray) else part
+                Part(part.values[start:stop], part.rows, part.columns)
+                if part.rows and isinstance(part.values, np.ndarray)
+                else part
                 for part in parts
             ),
         )

@@ -15,8 +15,8 @@ from exactformer.numbers.enclosure import precision
 from exactformer.oracle import tables
 from exactformer.oracle.formats import Format
 from exactformer.oracle.functions import Functions
-from exactformer.oracle.slicing import product
 from exactformer.oracle.single import ETA, SUMS, UP, U, in_ulps, plus
+from exactformer.oracle.slicing import product
 
 PRODUCT = 10 * U * U  # Lemma D2: relative error of a product
 EXP = 2.0**-99  # Lemma D5: relative error of e^x
@@ -107,7 +107,9 @@ class Double(Functions):
         )
         radius = plus(lost, moved)
         if moved is not None and not (size.size == 0 or size.min() > 0):  # what is exactly 0 stays it
-            uncertain = np.where(self.high != 0, plus(other.radius, 0.0), 0.0) + np.where(other.size() > 0, plus(self.radius, 0.0), 0.0)
+            uncertain = np.where(self.high != 0, plus(other.radius, 0.0), 0.0) + np.where(
+                other.size() > 0, plus(self.radius, 0.0), 0.0
+            )
             return Double(p, rest, radius * UP + np.where(uncertain > 0, ETA, 0.0))
         return Double(p, rest, None if radius is None else radius * UP + (0.0 if moved is None else ETA))
 
@@ -128,7 +130,9 @@ class Double(Functions):
         rest = np.where(first > 0, (self - Double(first) * Double(first)).high / (2 * safe), 0.0)
         q = Double(*two_sum(first, rest))
         off = (self - q * q).size()
-        return Double(q.high, q.low, np.where(first > 0, off / safe * (1 + 2.0**-40), np.sqrt(off)) * UP + np.where(off == 0, 0.0, ETA))
+        return Double(
+            q.high, q.low, np.where(first > 0, off / safe * (1 + 2.0**-40), np.sqrt(off)) * UP + np.where(off == 0, 0.0, ETA)
+        )
 
     def sum(self) -> Double:
         """Over the last axis, which stays: halves are added until one number is left."""
@@ -230,7 +234,7 @@ class Double(Functions):
         return low - around, low + around
 
     def nearest(self, form: Format, lift: int = 0) -> tuple[Any, Any]:
-        """One sum of two floats is rounded as the real number is; so, where both ends give the same float64, that is it (Lemma R)."""
+        """A sum of two floats is rounded as the real number is: where both ends give the same float64, that is it (Lemma R)."""
         down, up = self._lows()
         low, high = self.high + down, self.high + up
         proved = low == high

@@ -1,7 +1,7 @@
 """The operations, each written once, over any of three kinds of numbers: balls in one float, in two, and of Arb.
 
-`kind` is one of these; arrays are floats that mean themselves. Rows are the first axis. Constants that are no floats are balls of Arb in
-the precision that the kind asks for.
+`kind` is one of these; arrays are floats that mean themselves. Rows are the first axis. Constants that are no floats are balls of
+Arb in the precision that the kind asks for.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def constant(kind: Kind, value: Fraction | Callable[[], arb]) -> Numbers:
 
 
 def _peak(x: Numbers, seen: Any) -> Any:
-    """Floats next to the largest that is seen of every row: any float will do as well, as it is taken off above and below the line."""
+    """Floats next to the largest that is seen of every row: any float will do, as it cancels."""
     largest = np.max(x.near, axis=-1, keepdims=True, initial=-np.inf, where=seen)
     return np.where(np.isfinite(largest), largest, 0.0)
 
@@ -147,7 +147,9 @@ def inverse_deviation(kind: Kind, x: Any, eps: Fraction) -> Numbers:
     n = x.shape[-1]
     x = kind.load(x)
     c = x * kind.load(float(n)) - x.sum()
-    return kind.load(np.full((1, 1), float(n))) / ((c * c).sum() * constant(kind, Fraction(1, n)) + constant(kind, n * n * eps)).sqrt()
+    return (
+        kind.load(np.full((1, 1), float(n))) / ((c * c).sum() * constant(kind, Fraction(1, n)) + constant(kind, n * n * eps)).sqrt()
+    )
 
 
 Scale = Fraction | Callable[[], arb]

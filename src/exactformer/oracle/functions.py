@@ -1,6 +1,6 @@
-"""Functions of balls in one float or in two, from their own sums, products, quotients and exponentials. The lemmas are in docs/oracle.md.
+"""Functions of balls in one float or in two, from their own sums, products, quotients and exponentials.
 
-NumPy's logarithm is asked for a guess, on which nothing rests.
+The lemmas are in docs/oracle.md. NumPy's logarithm is asked for a guess, on which nothing rests.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ class Functions:
 
     def log1p(self: Any) -> Any:
         """log(1 + t) for t ≥ 0 (Lemma F2)."""
+        kind: Any = type(self)
         size = self.size()
         small = size <= _SMALL
         t = self.where(small)
         series = self.load(0.0)
         for k in range(_FEW, 0, -1):
-            series = t * (_inverse(type(self), k if k % 2 else -k) + series)
+            series = t * (_inverse(kind, k if k % 2 else -k) + series)
         series = series.widen(np.where(small, size, 0.0) ** (_FEW + 1))
         if small.all():
             return series
@@ -53,13 +54,13 @@ class Functions:
         guess = np.log1p(large.near)
         rest = (self.load(1.0) + large) * self.load(-guess).exp() - self.load(1.0)
         off = rest.size()
-        rest = rest - rest * rest * self.load(0.5) + rest * rest * rest * _inverse(type(self), 3)
+        rest = rest - rest * rest * self.load(0.5) + rest * rest * rest * _inverse(kind, 3)
         rest = rest.widen(np.where(off < 2.0**-10, off**4, np.inf))
         return series.where(small, self.load(guess) + rest)
 
     def normal(self: Any) -> Any:
         """Φ(x): R(z) φ(z) for x = −z ≤ 0, and 1 − R(z) φ(z) for x = z > 0 (Lemma F3). Of exact floats x."""
-        kind = type(self)
+        kind: Any = type(self)
         x = self.near
         z = np.abs(x)
         inside = np.fmin(z, float(tables.FURTHEST))

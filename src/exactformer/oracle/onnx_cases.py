@@ -1,7 +1,7 @@
 """ONNX's node tests: one operator each, with inputs and expected outputs; those that come with the package, or a folder of files.
 
-A case that is called `…_expanded` has the inputs and outputs of another one and the operator's function body in place of it. What is true
-of the outputs is the same; so it is judged by the operator of the case that it was expanded from.
+A case that is called `…_expanded` has the inputs and outputs of another one and the operator's function body in place of it.
+What is true of the outputs is the same; so it is judged by the operator of the case that it was expanded from.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def originals(cases: list[Case]) -> Iterator[tuple[Case, str]]:
         elif not _same(case, before):
             yield case, f"its inputs are not those of {before.name}"
         else:
-            expected = {name: value for name, value in zip(_present(before), (v for _, v in case.outputs), strict=True)}
+            expected = dict(zip(_present(before), (v for _, v in case.outputs), strict=True))
             outputs = tuple((name, expected.get(name)) for name, _ in before.outputs)
             yield replace(case, operator=before.operator, settings=before.settings, inputs=before.inputs, outputs=outputs), ""
 
@@ -144,4 +144,6 @@ def _same(a: Case, b: Case) -> bool:
     if a.names != b.names or len(a.given) != len(b.given) or len(a.outputs) != len(_present(b)):
         return False
     arrays = all(isinstance(x, np.ndarray) for x in (*a.given, *b.given))
-    return arrays and all((x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes()) for x, y in zip(a.given, b.given, strict=True))
+    return arrays and all(
+        (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes()) for x, y in zip(a.given, b.given, strict=True)
+    )

@@ -1,4 +1,4 @@
-"""The operations as they are called: shapes are checked, what IEEE's infinities and NaN decide is taken out, and the rest is left to `Truth`."""
+"""The operations as they are called: shapes are checked, and what IEEE's infinities and NaN decide is taken out."""
 
 from __future__ import annotations
 
@@ -102,10 +102,14 @@ def cross_entropy(
     fixed = np.array([[total]])
     whole = tuple(Part(p, rows=False) for p in (finite[keep], seen[keep], target[keep], max(divisor, 1)))
     settled = np.array([[not keep.any() or not np.isfinite(total)]])
-    return Truth(CROSS_ENTROPY, form, (), 0, 1, (Block(0, 1, whole),), fixed if settled.any() else None, settled if settled.any() else None)
+    return Truth(
+        CROSS_ENTROPY, form, (), 0, 1, (Block(0, 1, whole),), fixed if settled.any() else None, settled if settled.any() else None
+    )
 
 
-def _one_a_row(operation: Operation, form: Format, shape: tuple[int, ...], parts: tuple[Part, ...], given: Any, width: int) -> Truth:
+def _one_a_row(
+    operation: Operation, form: Format, shape: tuple[int, ...], parts: tuple[Part, ...], given: Any, width: int
+) -> Truth:
     """One entry of the output a row of the input."""
     values, decided = given if given[1].any() else (None, None)
     return Truth(operation, form, shape, len(shape), 1, tuple(cut(int(np.prod(shape)), width, parts)), values, decided)

@@ -10,6 +10,7 @@ from exactformer.messages import quoted
 from exactformer.oracle import formulas
 from exactformer.oracle.checks import broadcast, cut, entrywise, formats
 from exactformer.oracle.formats import OracleError
+from exactformer.oracle.sides import sign
 from exactformer.oracle.taking import integers, real, taken
 from exactformer.oracle.truth import Block, Operation, Part, Truth
 
@@ -20,7 +21,7 @@ LARGE = 2**18  # entries of a block whose rows share a matrix
 
 
 def classes(x: Any) -> Any:
-    """Infinities and NaN as they are, other numbers by their sign: products and sums of these are infinite or NaN as those of x are."""
+    """Infinities and NaN as they are, other numbers by their sign: products and sums of these are infinite or NaN alike."""
     return np.where(np.isfinite(x), np.sign(x), x)
 
 
@@ -56,9 +57,9 @@ def matmul(a: Any, b: Any, bias: Any = None, dtype: Any = None, alpha: Any = 1, 
     form = formats(dtype, *named)
     x, w = np.broadcast_to(x, (*batch, *x.shape[-2:])), np.broadcast_to(w, (*batch, *w.shape[-2:]))
     with np.errstate(invalid="ignore"):
-        given = classes(x) @ classes(w) * float(np.sign(factor)) if not (np.isfinite(x).all() and np.isfinite(w).all()) else None
+        given = classes(x) @ classes(w) * sign(factor) if not (np.isfinite(x).all() and np.isfinite(w).all()) else None
         if given is not None or (added is not None and not np.isfinite(added).all()):
-            given = (0.0 if given is None else given) + (0.0 if added is None else classes(added) * float(np.sign(share)))
+            given = (0.0 if given is None else given) + (0.0 if added is None else classes(added) * sign(share))
             given = np.broadcast_to(given, (*batch, m, n)).reshape(-1, n)
     blocks: list[Block] = []
     for place in np.ndindex(batch):
@@ -87,9 +88,9 @@ def rotary(
     width: int | None = None,
     dtype: Any = None,
 ) -> Truth:
-    """Pairs of the last axis, turned: (x₁ cos − x₂ sin, x₂ cos + x₁ sin). Pairs are `halves` (i, i + r/2) or `neighbours` (2i, 2i + 1) of the
-    first r = `width` entries; the others stay. Either cos and sin are given, one for each pair ([…, T, r/2]), or whole `positions` of the
-    last axis but one: then the angles are the real numbers position · base^(−2i/r).
+    """Pairs of the last axis, turned: (x₁ cos − x₂ sin, x₂ cos + x₁ sin). Pairs are `halves` (i, i + r/2) or `neighbours` (2i, 2i + 1) of
+    the first r = `width` entries; the others stay. Either cos and sin are given, one for each pair ([..., T, r/2]), or whole `positions`
+    of the last axis but one: then the angles are the real numbers position · base^(−2i/r).
 
     >>> rotary(np.float32([[1, 0], [1, 0]]), positions=[0, 1]).rounded()
     array([[1.        , 0.        ], [0.5403023 , 0.84147096]], dtype=float32)
@@ -125,9 +126,14 @@ def rotary(
             raise OracleError("base", "is not positive")
         if (np.abs(places) >= 2**52).any():
             raise OracleError("positions", "are beyond 2^52")
-        position, pair = spread(np.broadcast_to(places[..., None], pairs_shape), 0.0), spread(np.arange(half, dtype=np.float64), 0.0)
+        position, pair = (
+            spread(np.broadcast_to(places[..., None], pairs_shape), 0.0),
+            spread(np.arange(half, dtype=np.float64), 0.0),
+        )
         parts = (array, partner, position, pair, max(r, 1), angle_base)
-        return entrywise(ROTARY_BY_POSITION, formats(dtype, ("x", form)), array.shape, parts, (array, np.zeros(array.shape, dtype=bool)))
+        return entrywise(
+            ROTARY_BY_POSITION, formats(dtype, ("x", form)), array.shape, parts, (array, np.zeros(array.shape, dtype=bool))
+        )
     (c, c_form), (s, s_form) = taken(cos, "cos"), taken(sin, "sin")
     c, s = (spread(broadcast(v, pairs_shape, name), rest) for v, name, rest in ((c, "cos", 1.0), (s, "sin", 0.0)))
     with np.errstate(invalid="ignore"):

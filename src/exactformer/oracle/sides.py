@@ -1,4 +1,4 @@
-"""On which side of a rational t does an entry lie? For what no ball decides: it is exactly t, or differs from it by next to nothing.
+"""On which side of a rational t does an entry lie? For what no ball decides: exactly t, or next to nothing beside it.
 
 Asked where t is half-way between two floats. Each takes the column, t, and one row of what its formula takes, and gives the sign of
 (entry − t), proved, or None.
@@ -62,7 +62,7 @@ def of_swiglu(column: int, t: Fraction, gate: Any, up: Any) -> Side:
 
 def of_layer_norm(column: int, t: Fraction, x: Any, gain: Any, shift: Any, eps: Fraction) -> Side:
     row = fractions(x)
-    mean = sum(row) / len(row)
+    mean = sum(row, Fraction(0)) / len(row)
     return _root([v - mean for v in row], column, t, gain, shift, eps)
 
 
@@ -80,10 +80,10 @@ def _root(row: list[Fraction], column: int, t: Fraction, gain: Any, shift: Any, 
 
 
 def of_attention(column: int, t: Fraction, q: Any, k: Any, v: Any, seen: Any, added: Any, scale: Any, softcap: Any) -> Side:
-    """The sign of Σ e^s (v − t): sets of keys with equal scores whose v − t add up to 0 are left out, however large their weight is."""
+    """The sign of Σ e^s (v − t): sets of keys with equal scores whose v − t add up to 0 are left out."""
     query, sums = fractions(q), defaultdict(Fraction)  # type: ignore[var-annotated]
     for key in np.flatnonzero(np.broadcast_to(seen, (1, k.shape[1]))[0]).tolist():
-        dot = sum(a * b for a, b in zip(query, fractions(k[:, key]), strict=True))
+        dot = sum((a * b for a, b in zip(query, fractions(k[:, key]), strict=True)), Fraction(0))
         sums[dot, Fraction(0) if added is None else Fraction(float(added[0, key]))] += Fraction(float(v[key, column])) - t
     if isinstance(scale, Fraction) and softcap is None:
         scores = defaultdict(Fraction)  # type: ignore[var-annotated]

@@ -1,7 +1,7 @@
 """Arrays of float64 with a radius for every entry: what is meant lies within `radius` of `mid`. The lemmas are in docs/oracle.md.
 
-Radii are sums of non-negative terms, each operation's made larger by UP, which is more than its roundings take off, and by ETA, which is
-more than what underflows.
+Radii are sums of non-negative terms, each operation's made larger by UP, which is more than its roundings take off, and by ETA, which
+is more than what underflows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Matrix products without rounding: rows and columns in slices of so few bits that BLAS adds their products exactly (Ozaki's way)."""
+"""Matrix products without rounding: rows and columns in slices of so few bits that BLAS adds their products exactly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ETA = 2.0**-1020
 
 
 def product(ah: Any, al: Any, bh: Any, bl: Any) -> tuple[list[Any], Any]:
-    """[R, K] [K, C] of numbers high + low: matrices whose sum is the product, the largest first, and a radius or None (Lemma D4)."""
+    """[R, K] [K, C] of numbers high + low: matrices whose sum is the product, and a radius or None (Lemma D4)."""
     terms = ah.shape[-1]
     if not terms:
         return [np.zeros((ah.shape[0], bh.shape[1]))], None

@@ -1,4 +1,4 @@
-"""Constants and tables of the functions, from Arb: e^x by powers of 2^(1/2048), and the normal distribution's tail by Taylor polynomials."""
+"""Constants and tables of the functions, from Arb: powers of 2^(1/2048), and Taylor polynomials for the tail of the normal distribution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ STEPS = 2048  # of a binade: e^x = 2^k 2^(j/2048) e^r with |r| ≤ ln 2/4096 and
 _SHORT = 31  # bits of the parts of ln 2/2048, so that their products with an integer below 2^22 are exact
 
 GRID, FURTHEST = 32, 40  # of Mills' ratio: points j/32 up to 40
-DEGREE, FLOAT_DEGREE, FLOATS_FROM = 15, 8, 9  # of its Taylor polynomials, in two floats and in one; orders from 9 on are floats in both
+DEGREE, FLOAT_DEGREE, FLOATS_FROM = (
+    15,
+    8,
+    9,
+)  # of its Taylor polynomials, in two floats and in one; orders from 9 on are floats in both
 _TAIL_BITS = 700
 
 

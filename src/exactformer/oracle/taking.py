@@ -1,4 +1,4 @@
-"""Arrays of others: NumPy's, with ml_dtypes' bfloat16, and whatever speaks DLPack (torch, JAX, CuPy on the CPU). All become float64, exactly."""
+"""Arrays of others: NumPy's, with ml_dtypes' bfloat16, and whatever speaks DLPack, such as torch. All become float64, exactly."""
 
 from __future__ import annotations
 

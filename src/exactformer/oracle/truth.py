@@ -1,7 +1,7 @@
 """The true value of an operation on given floats: rounded correctly, or held against somebody's output, proved in either case.
 
-Entries go through kinds of numbers that cost more and more, until each is settled: one float (if the format has fewer digits than that),
-two floats, Arb with more and more bits. What is then still open is undecided, and never guessed.
+Entries go through kinds of numbers that cost more and more, until each is settled: one float (if the format has fewer digits), two
+floats, Arb with more and more bits. What is then still open is undecided, and never guessed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Operation:
-    """One of the formulas; `side(column, t, parts…)` is the sign of an entry minus the rational t, or None, for what balls do not tell."""
+    """One of the formulas; `side(column, t, parts…)` is the sign of an entry minus the rational t, or None."""
 
     name: str
     formula: Callable[..., Any]
@@ -67,7 +67,7 @@ class Operation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Truth:
-    """What an operation gives on the rationals that its floats are. `given` are the entries that IEEE's infinities and NaN decide."""
+    """What an operation gives on the rationals that its floats are. `given`: entries that IEEE's infinities and NaN decide."""
 
     operation: Operation
     form: Format
@@ -116,7 +116,9 @@ class Truth:
     def digits(self, index: tuple[int, ...], digits: int = 20) -> str:
         """The true value at an index, in decimals."""
         flat = int(np.ravel_multi_index(index, self.shape)) if self.shape else 0
-        place = int(np.flatnonzero(self._spread(np.arange(max(1, int(np.prod(self.shape)))).reshape(self.shape)).ravel() == flat)[0])
+        place = int(
+            np.flatnonzero(self._spread(np.arange(max(1, int(np.prod(self.shape)))).reshape(self.shape)).ravel() == flat)[0]
+        )
         row, column = divmod(place, self.columns)
         if self.given is not None and self.decided[row, column]:
             return str(self.given[row, column])
@@ -174,7 +176,9 @@ class Truth:
             for column, found in self._row(block, row, np.flatnonzero(open_[row]).tolist(), judge):
                 yield block.start + row, column, found
 
-    def _row(self, block: Block, row: int, columns: list[int], judge: _Rounding | _Measuring) -> Iterator[tuple[int, tuple[float, ...]]]:
+    def _row(
+        self, block: Block, row: int, columns: list[int], judge: _Rounding | _Measuring
+    ) -> Iterator[tuple[int, tuple[float, ...]]]:
         for bits in PRECISIONS:
             with precision(bits):
                 balls = self._balls(block, row, columns)
