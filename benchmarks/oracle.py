@@ -1,7 +1,7 @@
 """The oracle against mpmath with 50 digits: softmax of a million entries, and one head of attention over 512 tokens.
 
-mpmath is timed on some rows, and that is scaled up to all of them. Both are processor time of one process. What mpmath gives with 50
-digits is not rounded and not proved; the oracle's output is both.
+mpmath is timed on some rows, and that is scaled up to all of them. Both are processor time of one process. What mpmath gives
+with 50 digits is not rounded and not proved; the oracle's output is both.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ def run(progress: Progress) -> Result:
         "oracle",
         "True values, correctly rounded, against mpmath",
         (
-            f"Softmax of {ROWS:,} rows of {WIDTH:,} entries, and one head of attention ({TOKENS} tokens, {ENTRIES} entries). mpmath computes "
-            f"{SAMPLE} rows and {QUERIES} queries with 50 digits, scaled up to all; it neither rounds nor proves. Processor time; the best of "
-            f"{REPEATED} runs of the oracle.",
+            f"Softmax of {ROWS:,} rows of {WIDTH:,} entries, and one head of attention ({TOKENS} tokens, {ENTRIES} entries). mpmath "
+            f"computes {SAMPLE} rows and {QUERIES} queries with 50 digits, scaled up to all; it neither rounds nor proves. "
+            f"Processor time; the best of {REPEATED} runs of the oracle.",
             Table(columns, tuple(rows)),
         ),
         data,

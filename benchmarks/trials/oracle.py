@@ -67,9 +67,9 @@ def run(progress: Progress) -> Result:
         "trials_oracle",
         "Outputs changed by one ulp",
         (
-            "Every operation of `exactformer.oracle`, on random inputs: the correctly rounded output, and the same with every entry "
-            "replaced by one of its neighbours. An entry is *told* if it is proved to be more than 0.4999 ulps off (a neighbour below a power "
-            "of two is half an ulp of that away).",
+            "Every operation of `exactformer.oracle`, on random inputs: the correctly rounded output, and the same with every "
+            "entry replaced by one of its neighbours. An entry is *told* if it is proved to be more than 0.4999 ulps off "
+            "(a neighbour below a power of two is half an ulp of that away).",
             Table(("format", "changed entries", "told", "unchanged, proved at most 0.5 ulps off"), tuple(rows)),
         ),
         data,

@@ -12,7 +12,7 @@ from exactformer.oracle.formats import Format, OracleError, format_of
 from exactformer.oracle.taking import taken
 from exactformer.oracle.truth import Block, Operation, Part, Truth
 
-CHUNK = 2**14  # entries of a block: its arrays stay in the cache
+CHUNK = 2**15  # entries of a block: its arrays stay in the cache
 
 
 def axis_of(axis: Any, x: Any) -> int:

@@ -45,13 +45,15 @@ def log_softmax(x: Any, axis: int = -1, dtype: Any = None) -> Truth:
 def _softmax(operation: Operation, x: Any, axis: int, dtype: Any) -> Truth:
     array, form = taken(x, "x")
     axis = axis_of(axis, array)
-    rows = _rows(array, axis)
+    rows, form = _rows(array, axis), formats(dtype, ("x", form))
+    if np.isfinite(rows).all():
+        return rowwise(operation, form, array.shape, axis, (Part(rows), Part(True)), None)
     finite, seen, none = _seen(rows)
     given, decided = np.where(none, np.nan, -np.inf), np.broadcast_to(none, rows.shape)
     if operation is LOG_SOFTMAX:
         decided = decided | ~seen
-    parts = Part(finite), Part(True if seen.all() else seen)
-    return rowwise(operation, formats(dtype, ("x", form)), array.shape, axis, parts, (np.broadcast_to(given, rows.shape), decided))
+    parts = Part(finite), Part(seen)
+    return rowwise(operation, form, array.shape, axis, parts, (np.broadcast_to(given, rows.shape), decided))
 
 
 def _rows(x: Any, axis: int) -> Any:

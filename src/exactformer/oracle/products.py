@@ -88,9 +88,11 @@ def rotary(
     width: int | None = None,
     dtype: Any = None,
 ) -> Truth:
-    """Pairs of the last axis, turned: (x₁ cos − x₂ sin, x₂ cos + x₁ sin). Pairs are `halves` (i, i + r/2) or `neighbours` (2i, 2i + 1) of
-    the first r = `width` entries; the others stay. Either cos and sin are given, one for each pair ([..., T, r/2]), or whole `positions`
-    of the last axis but one: then the angles are the real numbers position · base^(−2i/r).
+    """Pairs of the last axis, turned: (x₁ cos − x₂ sin, x₂ cos + x₁ sin).
+
+    Pairs are `halves` (i, i + r/2) or `neighbours` (2i, 2i + 1) of the first r = `width` entries; the others stay. Either cos and
+    sin are given, one for each pair ([..., T, r/2]), or whole `positions` of the last axis but one: then the angles are the real
+    numbers position · base^(−2i/r).
 
     >>> rotary(np.float32([[1, 0], [1, 0]]), positions=[0, 1]).rounded()
     array([[1.        , 0.        ], [0.5403023 , 0.84147096]], dtype=float32)

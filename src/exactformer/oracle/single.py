@@ -1,7 +1,7 @@
 """Arrays of float64 with a radius for every entry: what is meant lies within `radius` of `mid`. The lemmas are in docs/oracle.md.
 
-Radii are sums of non-negative terms, each operation's made larger by UP, which is more than its roundings take off, and by ETA, which
-is more than what underflows.
+Radii are sums of non-negative terms. Each operation makes its own larger by UP, which is more than its roundings take off, and by
+ETA, which is more than what underflows.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Single(Functions):
         radius = size * U
         if moved is not None:
             least = np.abs(other.mid) * (1 - 2 * U) - (0.0 if other.radius is None else other.radius * UP)
-            radius = radius + np.where(least > 0, (moved * UP + ETA) / np.where(least > 0, least, 1.0) * UP, np.inf)
+            inverse = np.where(least > 0, UP / np.where(least > 0, least, 1.0), np.inf)
+            radius = radius + (moved * UP + ETA) * inverse
         return Single(mid, radius * UP + ETA)
 
     def sqrt(self) -> Single:

@@ -1,4 +1,4 @@
-"""Constants and tables of the functions, from Arb: powers of 2^(1/2048), and Taylor polynomials for the tail of the normal distribution."""
+"""Constants and tables, from Arb: powers of 2^(1/2048), and Taylor polynomials for the tail of the normal distribution."""
 
 from __future__ import annotations
 

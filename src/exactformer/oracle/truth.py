@@ -148,7 +148,7 @@ class Truth:
 
     def _settled(self, judge: _Rounding | _Measuring) -> Iterator[tuple[Any, Any, Any]]:
         """Rows, columns and what the judge says of these entries: every entry once that is not given."""
-        machine.check(blas=True)
+        machine.check(blas=self.operation.columns)  # those use BLAS
         with np.errstate(all="ignore"):
             for block in self.blocks:
                 yield from self._block(block, judge)
@@ -157,21 +157,21 @@ class Truth:
     def _block(self, block: Block, judge: _Rounding | _Measuring) -> Iterator[tuple[Any, Any, Any]]:
         here = slice(block.start, block.start + block.rows)
         open_ = np.ones((block.rows, self.columns), dtype=bool) if self.given is None else ~self.decided[here]
-        for kind in (Double,) if self.form.wide else (Single, Double):
+        kinds = (Double,) if self.form.wide else (Single, Double)
+        for kind in kinds:
             rows = np.flatnonzero(open_.any(axis=1))
             if not len(rows):
                 return
-            everything = len(rows) == block.rows
+            everything = kind is kinds[0] and len(rows) == block.rows
             numbers = self.operation.formula(kind, *(part.take(slice(None) if everything else rows) for part in block.parts))
             results, settled = judge.floats(numbers, block.start + rows, kind.lift if self.operation.lifted else 0)
-            settled = settled & open_[rows]
-            at, columns = np.nonzero(settled) if not settled.all() else (slice(None), slice(None))
-            if isinstance(at, slice):
-                yield slice(block.start, block.start + block.rows) if everything else block.start + rows, columns, results
-                open_[rows] = False
-            else:
-                yield block.start + rows[at], columns, tuple(r[at, columns] for r in results)
-                open_[rows[at], columns] = False
+            if everything:  # those that are not settled will be written again
+                yield here, slice(None), results
+                open_ &= ~settled
+                continue
+            at, columns = np.nonzero(settled & open_[rows])
+            yield block.start + rows[at], columns, tuple(r[at, columns] for r in results)
+            open_[rows[at], columns] = False
         for row in np.flatnonzero(open_.any(axis=1)).tolist():
             for column, found in self._row(block, row, np.flatnonzero(open_[row]).tolist(), judge):
                 yield block.start + row, column, found
