@@ -83,8 +83,8 @@ def run(progress: Progress) -> Result:
         "oracle",
         "True values, correctly rounded, against mpmath",
         (
-            f"Softmax of {ROWS:,} rows of {WIDTH:,} entries, and one head of attention ({TOKENS} tokens, {ENTRIES} entries). mpmath "
-            f"computes {SAMPLE} rows and {QUERIES} queries with 50 digits, scaled up to all; it neither rounds nor proves. "
+            f"Softmax of {ROWS:,} rows of {WIDTH:,} entries, and one head of attention ({TOKENS} tokens, {ENTRIES} entries). "
+            f"mpmath computes {SAMPLE} rows and {QUERIES} queries with 50 digits, scaled up to all; it neither rounds nor proves. "
             f"Processor time; the best of {REPEATED} runs of the oracle.",
             Table(columns, tuple(rows)),
         ),

@@ -60,7 +60,7 @@ def by_rows(row: Callable[[list[Any]], list[Any]]) -> Callable[[Any], Any]:
 def log_softmax_row(x: list[Any]) -> list[Any]:
     top = max(x)
     rest = mpmath.log(mpmath.fsum(exp(v - top) for v in x))
-    beyond = 1 + mpf(2) ** -1200 if len(x) > 1 and not rest else 1  # what the logarithm is too small to show
+    beyond = 1 + mpf(2) ** -1100 if len(x) > 1 and not rest else 1  # what the logarithm is too small to show
     return [(v - top - rest) * beyond for v in x]
 
 

@@ -26,8 +26,8 @@ OPERATIONS = {
 
 
 @pytest.fixture(autouse=True)
-def digits() -> Any:
-    with mpmath.workdps(1000):
+def digits(request: Any) -> Any:
+    with mpmath.workdps(1000 if "norm" in request.node.name else 350):  # float64 from 2^-1074 to 2^1024, whose mean is taken off
         yield
 
 

@@ -4,7 +4,7 @@
 >>> from exactformer import oracle
 >>> x = np.float32([0.1, 0.2, 0.3])
 >>> oracle.softmax(x).rounded()
-array([0.30060962, 0.33222497, 0.3671654 ], dtype=float32)
+array([0.30060962, 0.332225  , 0.36716542], dtype=float32)
 """
 
 from exactformer.oracle.asserting import assert_ulps

@@ -43,7 +43,8 @@ class Format:
         if self.wide:
             return x
         if self is FLOAT32:
-            return x.astype(np.float32).astype(np.float64)
+            with np.errstate(over="ignore"):
+                return x.astype(np.float32).astype(np.float64)
         dropped = 53 - self.precision
         bits = np.ascontiguousarray(x).view(np.int64)
         rounded = ((bits + ((1 << (dropped - 1)) - 1) + ((bits >> dropped) & 1)) & -(1 << dropped)).view(np.float64)

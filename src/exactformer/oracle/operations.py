@@ -36,8 +36,8 @@ def softmax(x: Any, axis: int = -1, dtype: Any = None) -> Truth:
 def log_softmax(x: Any, axis: int = -1, dtype: Any = None) -> Truth:
     """x_i − log Σ e^x_j along an axis.
 
-    >>> log_softmax(np.float32([0, 30])).ulps(np.float32([-30, 0])).most > 1e30
-    True
+    >>> log_softmax(np.float32([0, 30])).ulps(np.float32([-30, 0]))  # -log(1 + e^-30) is not 0
+    Ulps(most=1.381e+07, median=6.905e+06, where=(1,), format='float32')
     """
     return _softmax(LOG_SOFTMAX, x, axis, dtype)
 
@@ -172,7 +172,7 @@ def gelu(x: Any, dtype: Any = None) -> Truth:
     """x Φ(x), Φ the distribution function of the normal distribution.
 
     >>> gelu(np.float32([-1, 0, 1])).rounded()
-    array([-0.15865526,  0.        ,  0.8413447 ], dtype=float32)
+    array([-0.15865526,  0.        ,  0.8413448 ], dtype=float32)
     """
     return _activation(GELU, x, dtype)
 
