@@ -21,7 +21,7 @@ DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 ROWS, WIDTH, SAMPLE = 1000, 1000, 3  # of the softmax, and rows that mpmath computes
 TOKENS, ENTRIES, QUERIES = 512, 64, 2  # of the head, and queries that mpmath computes
 AIMS = {"float16": 300, "bfloat16": 300, "float32": 300, "float64": 5}
-REPEATED = 3
+REPEATED = 5
 
 
 def softmax_by_mpmath(x: Any) -> Any:
@@ -67,10 +67,10 @@ def run(progress: Progress) -> Result:
             name = np.dtype(dtype).name
             a, head = x.astype(dtype), tuple(m.astype(dtype) for m in (q, k, v))
             part, whole = numbers(a[:SAMPLE]), tuple(map(numbers, head))
-            theirs = seconds(lambda part=part: softmax_by_mpmath(part)) * ROWS / SAMPLE
+            theirs = seconds(lambda part=part: softmax_by_mpmath(part), REPEATED) * ROWS / SAMPLE
             oracle.softmax(a[:2]).rounded()  # tables are made once
             ours = seconds(lambda a=a: oracle.softmax(a).rounded(), REPEATED)
-            theirs_head = seconds(lambda w=whole: head_by_mpmath(w[0][:QUERIES], *w[1:])) * TOKENS / QUERIES
+            theirs_head = seconds(lambda w=whole: head_by_mpmath(w[0][:QUERIES], *w[1:]), REPEATED) * TOKENS / QUERIES
             ours_head = seconds(lambda h=head: oracle.attention(*h).rounded(), REPEATED)
             data[name] = {"softmax": [ours, theirs, theirs / ours], "attention": [ours_head, theirs_head, theirs_head / ours_head]}
             aim = AIMS[name]
@@ -85,7 +85,7 @@ def run(progress: Progress) -> Result:
         (
             f"Softmax of {ROWS:,} rows of {WIDTH:,} entries, and one head of attention ({TOKENS} tokens, {ENTRIES} entries). "
             f"mpmath computes {SAMPLE} rows and {QUERIES} queries with 50 digits, scaled up to all; it neither rounds nor proves. "
-            f"Processor time; the best of {REPEATED} runs of the oracle.",
+            f"Processor time; the best of {REPEATED} runs of each.",
             Table(columns, tuple(rows)),
         ),
         data,

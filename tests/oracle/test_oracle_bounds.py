@@ -79,6 +79,18 @@ def test_functions_are_as_near_as_they_say(kind: Any, name: str, size: float) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_wide_balls_have_wide_powers(kind: Any) -> None:
+    """Radii beyond 1, where e^r is more than 1 + r + r²; and balls that reach below −690, or above 1."""
+    random = np.random.default_rng(11)
+    x, radius = -random.uniform(0, 800, size=400), random.uniform(0, 60, size=400)
+    with precision(300), np.errstate(all="ignore"):
+        for size in (radius, radius / 60, np.full(400, 1.1)):
+            numbers = Single(x, size) if kind is Single else Double(x, np.zeros(400), size)
+            for end in (-1.0, 1.0):
+                worst(numbers.exp(), Arbs(Arbs.load(x).balls + Arbs.load(size * end).balls).exp().balls)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [0.0, 2.0**-30, 2.0**-70])
 def test_arithmetic_is_as_near_as_it_says(kind: Any, size: float) -> None:
     random = np.random.default_rng(4)

@@ -47,15 +47,26 @@ class Format:
                 return x.astype(np.float32).astype(np.float64)
         dropped = 53 - self.precision
         bits = np.ascontiguousarray(x).view(np.int64)
-        rounded = ((bits + ((1 << (dropped - 1)) - 1) + ((bits >> dropped) & 1)) & -(1 << dropped)).view(np.float64)
+        kept = bits >> dropped
+        kept &= 1
+        kept += bits
+        kept += (1 << (dropped - 1)) - 1
+        kept &= -(1 << dropped)
+        rounded = kept.view(np.float64)
         size = np.abs(x)
-        small = size < 2.0**self.least
-        if small.any():
+        if not size.min(initial=np.inf) >= 2.0**self.least:
             shift = 1.5 * 2.0 ** (self.quantum + 52)  # its last place is the quantum: the sum is rounded to a multiple of it
-            rounded = np.where(small, np.copysign((x + shift) - shift, x), rounded)
-        if (size >= 2.0**self.largest).any():
-            rounded = np.where(np.abs(rounded) >= 2.0 ** (self.largest + 1), np.copysign(np.inf, x), rounded)
+            np.copyto(rounded, np.copysign((x + shift) - shift, x), where=size < 2.0**self.least)
+        if not size.max(initial=0.0) < 2.0**self.largest:
+            np.copyto(rounded, np.copysign(np.inf, x), where=np.abs(rounded) >= 2.0 ** (self.largest + 1))
         return rounded
+
+    def packed(self, x: Any) -> Any:
+        """float64 numbers that the format has, as an array of it. Through float32, which has them all: that is faster."""
+        if self.wide:
+            return x
+        short = x.astype(np.float32)
+        return (short.view(np.uint32) >> 16).astype(np.uint16).view(self.dtype) if self is BFLOAT16 else short.astype(self.dtype)
 
     def ulp(self, x: Any) -> Any:
         """The distance between the format's numbers in the binade of a float64 number; in its last binade beyond that."""

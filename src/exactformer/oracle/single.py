@@ -64,7 +64,9 @@ class Single(Functions):
         for r in (self.radius, other.radius):
             if r is not None:
                 radius = radius + r
-        return Single(mid, radius * UP + ETA)
+        radius *= UP
+        radius += ETA
+        return Single(mid, radius)
 
     def __sub__(self, other: Single) -> Single:
         return self + -other
@@ -82,13 +84,17 @@ class Single(Functions):
         """|A/B − a/b| ≤ (|A − a| + |a/b| |B − b|)/|B|."""
         mid = self.mid / other.mid
         size = np.abs(mid)
-        moved = plus(self.radius, None if other.radius is None else size * other.radius)
+        moved = plus(None if other.radius is None else size * other.radius, self.radius)
         radius = size * U
         if moved is not None:
             least = np.abs(other.mid) * (1 - 2 * U) - (0.0 if other.radius is None else other.radius * UP)
             inverse = np.where(least > 0, UP / np.where(least > 0, least, 1.0), np.inf)
-            radius = radius + (moved * UP + ETA) * inverse
-        return Single(mid, radius * UP + ETA)
+            moved = moved * UP
+            moved += ETA
+            radius = radius + moved * inverse
+        radius *= UP
+        radius += ETA
+        return Single(mid, radius)
 
     def sqrt(self) -> Single:
         """|√A − √a| ≤ |A − a|/√a, and √|A − a| where a is 0; A is not negative."""
@@ -139,23 +145,25 @@ class Single(Functions):
         whole <<= 52
         power *= whole.view(np.float64)
         if self.radius is None:
-            radius = power * (EXP * UP) + ETA
-            top = x
+            radius, widest = power * (EXP * UP), 0.0
         else:
-            radius = self.radius + self.radius * self.radius
+            radius = self.radius + 1.0
+            radius *= self.radius
             radius += EXP
-            radius *= power
+            radius = radius * power
             radius *= UP
-            radius += ETA
-            top = x + self.radius
-            wide = ~(self.radius <= 1.0)
-            if wide.any():
-                radius[np.broadcast_to(wide, radius.shape)] = np.inf
-        if not (x.size == 0 or (x.min() >= LOWEST and top.max() <= 1.0)):
-            low = top < LOWEST - 1
-            power = np.where(low, 0.0, power)
-            radius = np.where(low, ZERO, np.where((x >= LOWEST) & (top <= 1.0), radius, np.inf))
+            widest = self.radius.max(initial=0.0)
+        radius += ETA
+        if x.size and not (x.min() >= LOWEST and x.max() + widest <= 1.0 and widest <= 1.0):
+            return self._beyond(power, radius)
         return Single(power, radius)
+
+    def _beyond(self, power: Any, radius: Any) -> Single:
+        """Where some x are too low, or may be above 1."""
+        top = self.mid if self.radius is None else self.mid + self.radius * UP
+        low = top < LOWEST - 1
+        inside = (self.mid >= LOWEST) & (top <= 1.0) & (True if self.radius is None else self.radius <= 1.0)
+        return Single(np.where(low, 0.0, power), np.where(low, ZERO, np.where(inside, radius, np.inf)))
 
     @staticmethod
     def taylor(d: Single, j: Any) -> Single:

@@ -89,7 +89,7 @@ class Truth:
         if self.given is not None:
             out = np.where(self.decided, self.given, out)
         with np.errstate(all="ignore"):
-            return self._arranged(out).astype(self.form.dtype)
+            return self.form.packed(self._arranged(out))
 
     def ulps(self, y: Any, limit: float = np.inf) -> Ulps:
         """The proved error of y, entry by entry, in units of the last place of the output's format at the true value.
