@@ -20,6 +20,7 @@ UP = 1 + 2.0**-48
 ETA = 2.0**-1020
 SUMS = 1.01  # of radii over up to 2^28 terms
 EXP = 3 * U  # Lemma S4: relative error of e^x
+_WHOLE = 1.5 * 2.0**52  # added to a float of less than 2^51: that is rounded to a whole number
 LOWEST, ZERO = -690.0, 2.0**-990  # below: e^x is taken as 0, and is at most this
 
 
@@ -123,46 +124,24 @@ class Single(Functions):
 
     def exp(self, lift: int = 0) -> Single:
         """e^x for x ≤ 1 (Lemma S4)."""
-        table = tables.exponential()
         x = self.mid
-        inside = np.fmin(np.fmax(x, LOWEST), 1.0)
-        n = np.rint(inside * table.inverse_step)
-        r = inside - n * table.steps[0]
-        r -= n * table.single_step
-        power = r * (1 / 24)
-        power += 1 / 6
-        power *= r
-        power += 0.5
-        power *= r
-        power += 1.0
-        power *= r
-        whole = n.astype(np.int64)
-        first = table.high.take(whole & (tables.STEPS - 1))
-        power *= first
-        power += first
-        whole >>= 11
-        whole += 1023
-        whole <<= 52
-        power *= whole.view(np.float64)
+        widest = 0.0 if self.radius is None else self.radius.max(initial=0.0)
+        ordinary = not x.size or bool(x.min() >= LOWEST and x.max() + widest <= 1.0 and widest <= 1.0)
+        power = _power(x if ordinary else np.fmin(np.fmax(x, LOWEST), 1.0))
         if self.radius is None:
-            radius, widest = power * (EXP * UP), 0.0
+            radius = power * (EXP * UP)
         else:
             radius = self.radius + 1.0
             radius *= self.radius
             radius += EXP
             radius = radius * power
             radius *= UP
-            widest = self.radius.max(initial=0.0)
         radius += ETA
-        if x.size and not (x.min() >= LOWEST and x.max() + widest <= 1.0 and widest <= 1.0):
-            return self._beyond(power, radius)
-        return Single(power, radius)
-
-    def _beyond(self, power: Any, radius: Any) -> Single:
-        """Where some x are too low, or may be above 1."""
-        top = self.mid if self.radius is None else self.mid + self.radius * UP
+        if ordinary:
+            return Single(power, radius)
+        top = x if self.radius is None else x + self.radius * UP
         low = top < LOWEST - 1
-        inside = (self.mid >= LOWEST) & (top <= 1.0) & (True if self.radius is None else self.radius <= 1.0)
+        inside = (x >= LOWEST) & (top <= 1.0) & (True if self.radius is None else self.radius <= 1.0)
         return Single(np.where(low, 0.0, power), np.where(low, ZERO, np.where(inside, radius, np.inf)))
 
     @staticmethod
@@ -214,6 +193,30 @@ class Single(Functions):
         apart, around, size = np.abs(y - self.mid), self._outwards(), np.abs(self.mid)
         off = around + apart * (2 * U)
         return in_ulps(apart - off, apart + off, size - around, size + around, form)
+
+
+def _power(x: Any) -> Any:
+    """e^x for −690 ≤ x ≤ 1: 2^k 2^(j/2048) e^r. The bits of n + 1.5 · 2^52 end with those of n = 2048 k + j."""
+    table = tables.exponential()
+    n = x * table.inverse_step
+    n += _WHOLE
+    bits = np.ascontiguousarray(n).view(np.int64).copy()
+    n -= _WHOLE
+    r = x - n * table.steps[0]
+    n *= table.single_step
+    r -= n
+    power = r * (1 / 6)
+    power += 0.5
+    power *= r
+    power += 1.0
+    power *= r
+    first = table.high.take(bits & (tables.STEPS - 1))
+    power *= first
+    power += first
+    bits >>= 11
+    bits <<= 52  # k, added to the exponent: modulo 2^12 with the sign, which stays 0
+    power.view(np.int64)[...] += bits
+    return power
 
 
 def in_ulps(least: Any, most: Any, smallest: Any, largest: Any, form: Format) -> tuple[Any, Any]:
