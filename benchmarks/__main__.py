@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from benchmarks import backward, certified, checkpoints, float_errors, forward, nano_sort, plan, report, sizes
+from benchmarks import backward, certified, checkpoints, float_errors, forward, nano_sort, oracle, plan, report, sizes
 
 BENCHMARKS = (
     forward,
@@ -16,6 +16,7 @@ BENCHMARKS = (
     certified,
     sizes,
     plan,
+    oracle,
 )  # each has run(progress) -> Result, or None
 
 

@@ -17,6 +17,7 @@ TRIALS = (
     "journals",
     "llamas",
     "referees",
+    "oracle",
     "symmetry",
     "worksheets",
 )  # modules of this package, each with run(progress) -> Result whose data has `failed`, a list of texts

@@ -208,15 +208,15 @@ def changed(rng: random.Random, row: list[Fraction], format: Format) -> tuple[st
     order = np.argsort(values)[::-1]
     if kind == "one ulp":
         n = rng.randrange(len(values))
-        values[n] += rng.choice([-1, 1]) * format.unit(values)[n]
+        values[n] += rng.choice([-1, 1]) * format.ulp(values)[n]
     elif kind == "swapped":
         i, j = order[0], order[rng.choice([1, 1, 2, len(values) - 1])]
         values[i], values[j] = values[j], values[i]
     elif kind == "raised to the top":
-        values[rng.randrange(len(values))] = values.max() + format.unit(values).max()
+        values[rng.randrange(len(values))] = values.max() + format.ulp(values).max()
     elif kind == "noise":
         values = values + np.array([rng.gauss(0, 1) for _ in values]) * format.epsilon * 2.0 ** rng.randrange(0, 9)
-        values = np.asarray(format.rounded(values))
+        values = np.asarray(format.nearest(values))
     elif kind == "all the same":
         values[:] = 0.0
     elif kind == "two on top":

@@ -37,10 +37,12 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "oracle":  # a package of many operations, whose names are its own
+        return import_module("exactformer.oracle")
     if name not in _HOME:
         raise AttributeError(f"module 'exactformer' has no attribute {name!r}")
     return getattr(import_module(f"exactformer.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, "oracle"])

@@ -83,7 +83,7 @@ def _first_step(golden: Golden, prompt: int, steps: Mapping[str, Any], format: F
             if given.shape != true.shape:
                 raise GoldenError(f"steps: {name}: has the shape {given.shape}, where the file has {true.shape}")
             off = float(np.sqrt(np.square(given - true).sum(axis=-1)).max(initial=0.0))
-            rounding = float(np.sqrt(np.square(2 * format.unit(true)).sum(axis=-1)).max(initial=0.0))
+            rounding = float(np.sqrt(np.square(2 * format.ulp(true)).sum(axis=-1)).max(initial=0.0))
             careful = float(known["careful"][format.name])
             if not off <= max(BEYOND * careful, rounding) + float(known["error"]):
                 return f"{name} is off by {off:.3g}, where careful {format.name} is off by {careful:.3g}"
@@ -94,7 +94,7 @@ def _message(row: GoldenRow, values: Any, tokens: tuple[int, ...], format: Forma
     """One line: verdict, tokens, margin, error in units of the last place, and the step."""
     off = np.abs(values - row.logits)
     at = int(np.nanargmax(off)) if np.isfinite(off).any() else 0
-    units = float(off[at] / format.unit(np.maximum(np.abs(values[at]), np.abs(row.logits[at]))))
+    units = float(off[at] / format.ulp(np.maximum(np.abs(values[at]), np.abs(row.logits[at]))))
     others = f" and {len(tokens) - 1:,} others with the same logit" if len(tokens) > 1 else ""
     chosen = f"token {tokens[0]}{others}" if tokens else "no token"
     lead = f", ahead by {row.said['margin'][0]} (proved)" if row.said.get("margin") else ""

@@ -31,13 +31,13 @@ def random_floats(count: int) -> np.ndarray:
 @pytest.mark.parametrize("format", EVERY)
 def test_arrays_are_rounded_as_pytorch_rounds_them(format: Format) -> None:
     x = np.concatenate(
-        [random_floats(4000), [0.0, -0.0, 1.0, format.largest, -format.largest, format.smallest, format.smallest / 2]]
+        [random_floats(4000), [0.0, -0.0, 1.0, format.greatest, -format.greatest, format.smallest, format.smallest / 2]]
     )
     if format.name != "float64":
-        halfway = format.rounded(random_floats(500))
-        x = np.concatenate([x, halfway + format.unit(halfway) / 2])  # ties go to the even one
+        halfway = format.nearest(random_floats(500))
+        x = np.concatenate([x, halfway + format.ulp(halfway) / 2])  # ties go to the even one
     with np.errstate(all="ignore"):
-        found = format.rounded(x)
+        found = format.nearest(x)
     expected = torch.tensor(x).to(TORCH[format.name]).double().numpy()
     assert (found == expected).all()
 
@@ -45,8 +45,8 @@ def test_arrays_are_rounded_as_pytorch_rounds_them(format: Format) -> None:
 @pytest.mark.parametrize("format", EVERY)
 @given(x=st.fractions(min_value=-60_000, max_value=60_000))
 def test_fractions_are_rounded_once(format: Format, x: Fraction) -> None:
-    near = Fraction(format.nearest(x))
-    unit = Fraction(float(format.unit(np.float64(float(near)))))
+    near = Fraction(format.nearest_rational(x))
+    unit = Fraction(float(format.ulp(np.array(float(near)))))
     assert abs(near - x) <= unit / 2
     if abs(near - x) == unit / 2:  # a tie: the last bit is 0
         assert (near / unit).numerator % 2 == 0
@@ -56,18 +56,18 @@ def test_fractions_are_rounded_once(format: Format, x: Fraction) -> None:
 def test_a_fraction_just_beside_a_tie_goes_to_its_side(format: Format) -> None:
     """Where rounding to float64 first would go wrong."""
     tie, little = 1 + Fraction(format.epsilon) / 2, Fraction(1, 2**300)
-    assert format.nearest(tie) == 1
-    assert format.nearest(tie + little) == 1 + format.epsilon
-    assert format.nearest(-tie - little) == -1 - format.epsilon
+    assert format.nearest_rational(tie) == 1
+    assert format.nearest_rational(tie + little) == 1 + format.epsilon
+    assert format.nearest_rational(-tie - little) == -1 - format.epsilon
 
 
 @pytest.mark.parametrize("format", EVERY)
 def test_the_largest_and_what_is_beyond(format: Format) -> None:
-    beyond = Fraction(format.largest) + Fraction(float(format.unit(np.float64(format.largest)))) / 2
-    assert format.nearest(beyond) == math.inf
-    assert format.nearest(beyond - Fraction(1, 2**2000)) == format.largest
-    assert format.nearest(-beyond) == -math.inf
-    assert format.nearest(Fraction(0)) == 0
+    beyond = Fraction(format.greatest) + Fraction(float(format.ulp(np.array(format.greatest)))) / 2
+    assert format.nearest_rational(beyond) == math.inf
+    assert format.nearest_rational(beyond - Fraction(1, 2**2000)) == format.greatest
+    assert format.nearest_rational(-beyond) == -math.inf
+    assert format.nearest_rational(Fraction(0)) == 0
 
 
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
@@ -76,7 +76,7 @@ def test_units_are_numpys(name: str) -> None:
     with np.errstate(all="ignore"):
         x = random_floats(3000).astype(dtype)
     x = x[np.isfinite(x)]
-    assert (format.unit(x.astype(np.float64)) == np.spacing(np.abs(x)).astype(np.float64)).all()
+    assert (format.ulp(x.astype(np.float64)) == np.spacing(np.abs(x)).astype(np.float64)).all()
 
 
 def test_a_format_that_there_is_not_is_refused() -> None:
@@ -95,5 +95,5 @@ def test_what_narrow_arithmetic_stores_is_of_its_format(name: str) -> None:
         if not inside and getattr(step.values, "dtype", None) == np.float32:
             values = step.values.astype(np.float64)
             finite = values[np.isfinite(values)]
-            assert (FORMATS[name].rounded(finite) == finite).all(), step.name
+            assert (FORMATS[name].nearest(finite) == finite).all(), step.name
     assert arithmetic(name).name == name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,9 @@ def engines(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(*args: str) -> Any:
-    done = run("judge", *args, "--workers", "1")
+    """With a journal of its own: others may judge the same now."""
+    with tempfile.TemporaryDirectory() as place:
+        done = run("judge", *args, "--workers", "1", "--journal", f"{place}/journal")
     return done.returncode, done.stdout, done.stderr
 
 
@@ -166,7 +169,13 @@ def test_bad_usage_gets_one_line(
 def test_two_processes_and_one_write_the_same_report(folder: Path, engines: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "exactformer", "judge", str(folder), str(engines / "plain.npz"), "--format", "json"]
     reports = [
-        subprocess.run([*command, "--workers", workers], capture_output=True, text=True, check=True, timeout=300).stdout
+        subprocess.run(
+            [*command, "--workers", workers, "--journal", str(tmp_path / workers)],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=300,
+        ).stdout
         for workers in ("1", "2")
     ]
     assert reports[0] == reports[1]

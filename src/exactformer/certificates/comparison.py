@@ -210,5 +210,5 @@ def step_errors(name: str, value: Any, ball: Ball, kind: str) -> StepErrors:
     format = FORMATS[kind]
     size = float(np.abs(near).max(initial=0.0))
     at = np.maximum(np.abs(np.where(np.isfinite(floats), floats, 0.0)), np.abs(near))
-    at = np.clip(at, (size or 1.0) * format.epsilon, format.largest / 2)
-    return StepErrors(name, low, high, format.unit(at), size, format.epsilon)
+    at = np.clip(at, (size or 1.0) * format.epsilon, format.greatest / 2)
+    return StepErrors(name, low, high, format.ulp(at), size, format.epsilon)

@@ -1,7 +1,7 @@
 """The formats of floats: how numbers are rounded to them, and what a unit of the last place is there.
 
-A format is three numbers, and is computed with in float64: so bfloat16 needs no library, and there is one rule for all of them.
- Arrays are of float64, which holds every number of every format.
+A format is three numbers, and is computed with in float64, which holds the numbers of all of them: bfloat16 needs no library, and
+there is one rule for all.
 """
 
 from __future__ import annotations
@@ -13,24 +13,33 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.messages import Refused
+from exactformer.messages import Refused, quoted
 
 
 @dataclass(frozen=True)
 class Format:
-    """Binary floats as IEEE 754 has them: `precision` bits, the first of them not stored; exponents from `lowest` to `highest`.
+    """Binary floats as IEEE 754 has them, with `precision` bits and normal exponents from `least` to `largest`.
 
-    >>> half = FORMATS["float16"]
-    >>> half.largest, half.epsilon, half.smallest
+    >>> FLOAT16.greatest, FLOAT16.epsilon, FLOAT16.smallest
     (65504.0, 0.0009765625, 5.960464477539063e-08)
-    >>> float(half.unit(np.float64(1000.0))), float(half.rounded(np.float64(1000.3)))
-    (0.5, 1000.5)
+    >>> FLOAT16.ulp(np.array([1000.0])), FLOAT16.nearest(np.array([1000.3]))
+    (array([0.5]), array([1000.5]))
     """
 
     name: str
     precision: int
-    lowest: int  # exponent of the smallest normal number
-    highest: int  # and of the largest
+    least: int
+    largest: int
+
+    @property
+    def quantum(self) -> int:
+        """The exponent of the smallest subnormal number."""
+        return self.least - self.precision + 1
+
+    @property
+    def wide(self) -> bool:
+        """Too wide for float64 to settle its rounding."""
+        return self.precision == 53
 
     @property
     def epsilon(self) -> float:
@@ -40,54 +49,83 @@ class Format:
     @property
     def smallest(self) -> float:
         """The smallest number above 0, which is the least unit."""
-        return math.ldexp(1.0, self.lowest - self.precision + 1)
+        return math.ldexp(1.0, self.quantum)
 
     @property
-    def largest(self) -> float:
-        return math.ldexp(2.0 - self.epsilon, self.highest)
+    def greatest(self) -> float:
+        """The largest number that is not infinite."""
+        return math.ldexp(2.0 - self.epsilon, self.largest)
 
-    def unit(self, x: Any) -> Any:
-        """The unit of the last place of numbers of the size of x: the distance of neighbours between two powers of two."""
-        _, exponent = np.frexp(x)
-        below = np.where(np.isfinite(x) & (x != 0), exponent - 1, self.lowest)
-        return np.ldexp(1.0, np.clip(below, self.lowest, self.highest) - self.precision + 1)
-
-    def rounded(self, x: Any) -> Any:
-        """The numbers of the format nearest to floats, of two that are equally near the even one; beyond the largest, infinity."""
-        if self.name == "float64":
+    def nearest(self, x: Any) -> Any:
+        """float64 numbers rounded to the format, ties to even; still as float64 (docs/oracle.md, Lemma R)."""
+        if self.wide:
             return x
-        unit = self.unit(x)
-        near = np.rint(x / unit) * unit  # exact: a unit is a power of two
-        return np.where(np.abs(near) > self.largest, np.copysign(np.inf, near), near)
+        if self is FLOAT32:
+            with np.errstate(over="ignore"):
+                return x.astype(np.float32).astype(np.float64)
+        dropped = 53 - self.precision
+        bits = np.ascontiguousarray(x).view(np.int64)
+        kept = bits >> dropped
+        kept &= 1
+        kept += bits
+        kept += (1 << (dropped - 1)) - 1
+        kept &= -(1 << dropped)
+        rounded = kept.view(np.float64).reshape(x.shape)
+        size = np.abs(x)
+        if not size.min(initial=np.inf) >= 2.0**self.least:
+            shift = 1.5 * 2.0 ** (self.quantum + 52)  # its last place is the quantum: the sum is rounded to a multiple of it
+            np.copyto(rounded, np.copysign((x + shift) - shift, x), where=size < 2.0**self.least)
+        if not size.max(initial=0.0) < 2.0**self.largest:
+            np.copyto(rounded, np.copysign(np.inf, x), where=np.abs(rounded) >= 2.0 ** (self.largest + 1))
+        return rounded
 
-    def nearest(self, x: Fraction) -> float:
-        """The number of the format nearest to a fraction, rounded once.
+    def ulp(self, x: Any) -> Any:
+        """The distance between the format's numbers in the binade of a float64 number; in its last binade beyond that."""
+        exponents = ((np.ascontiguousarray(x).view(np.int64) >> 52) & 0x7FF) - 1023
+        return np.ldexp(1.0, (np.clip(exponents, self.least, self.largest) - self.precision + 1).astype(np.int32)).reshape(x.shape)
 
-        >>> FORMATS["bfloat16"].nearest(Fraction(257, 256)), FORMATS["bfloat16"].nearest(Fraction(10)**39)
+    def unit(self, q: Fraction) -> Fraction:
+        """The same of a rational number."""
+        return Fraction(2) ** (min(max(exponent(q), self.least), self.largest) - self.precision + 1)
+
+    def nearest_rational(self, q: Fraction) -> float:
+        """A rational number rounded to the format, once, ties to even.
+
+        >>> BFLOAT16.nearest_rational(Fraction(257, 256)), BFLOAT16.nearest_rational(Fraction(10) ** 39)
         (1.0, inf)
         """
-        exponent = x.numerator.bit_length() - x.denominator.bit_length()
-        exponent -= abs(x) < Fraction(2) ** exponent
-        unit = Fraction(2) ** (max(exponent, self.lowest) - self.precision + 1)
-        near = round(x / unit) * unit
-        if abs(near) > Fraction(self.largest):
-            return math.inf if near > 0 else -math.inf
-        return float(near)
+        unit = Fraction(2) ** (max(exponent(q), self.least) - self.precision + 1)
+        rounded = round(q / unit) * unit  # Python rounds ties of fractions to even
+        if abs(rounded) >= Fraction(2) ** (self.largest + 1):
+            return math.inf if q > 0 else -math.inf
+        return float(rounded)
 
 
-FORMATS = {
-    format.name: format
-    for format in (
-        Format("float16", 11, -14, 15),
-        Format("bfloat16", 8, -126, 127),
-        Format("float32", 24, -126, 127),
-        Format("float64", 53, -1022, 1023),
-    )
-}
+def exponent(q: Fraction) -> int:
+    """⌊log₂|q|⌋, and something very small of 0.
+
+    >>> [exponent(Fraction(q)) for q in ("1", "-3/2", "2", "1/3", "1/4")]
+    [0, 0, 1, -2, -2]
+    """
+    if not q:
+        return -(1 << 30)
+    e = abs(q.numerator).bit_length() - q.denominator.bit_length()
+    return e if abs(q) >= Fraction(2) ** e else e - 1
 
 
-def format_of(name: str, what: str = "a format of floats") -> Format:
-    """The format of that name."""
+FLOAT16 = Format("float16", 11, -14, 15)
+BFLOAT16 = Format("bfloat16", 8, -126, 127)
+FLOAT32 = Format("float32", 24, -126, 127)
+FLOAT64 = Format("float64", 53, -1022, 1023)
+FORMATS = {format.name: format for format in (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)}
+
+
+def format_of(name: str, what: str, refusal: type[Refused] = Refused) -> Format:
+    """The format of that name; `what` is the argument that names it.
+
+    >>> format_of("bfloat16", "dtype").precision
+    8
+    """
     if name not in FORMATS:
-        raise Refused(f"{what}: {name[:40]!r} is not one of {', '.join(FORMATS)}")
+        raise refusal(what, f"{quoted(name)} is not one of {', '.join(FORMATS)}")
     return FORMATS[name]

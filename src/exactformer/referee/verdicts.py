@@ -70,8 +70,8 @@ def _verdict(truth: Known, position: int, token: int, format: Format, careful: C
 
 def _rounds_to_the_same(truth: Known, position: int, lead: Lead, token: int, format: Format) -> bool | None:
     """Are the two true logits the same number of the format? None: that is not known. Rounding keeps the order."""
-    low, high = map(format.nearest, truth.logit(position, lead.winner))
-    other_low, other_high = map(format.nearest, truth.logit(position, token))
+    low, high = map(format.nearest_rational, truth.logit(position, lead.winner))
+    other_low, other_high = map(format.nearest_rational, truth.logit(position, token))
     if low == high == other_low == other_high:
         return True
     return False if other_high < low else None

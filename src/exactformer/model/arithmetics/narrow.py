@@ -46,7 +46,7 @@ class NarrowArithmetic(FloatArithmetic):
 
     def narrowed(self, x: Any) -> Any:
         with np.errstate(all="ignore"):
-            return np.asarray(self.format.rounded(np.asarray(x, dtype=np.float64)), dtype=np.float32)
+            return np.asarray(self.format.nearest(np.asarray(x, dtype=np.float64)), dtype=np.float32)
 
     def holds(self, weights: Any) -> bool:
         """Floats of 32 bits are rounded as all others are."""
