@@ -87,6 +87,13 @@ def read(path: Path) -> Written:
     return Written(_Table(said, path).certificate(), lines(data.decode("utf-8")), said["sha256"] == checksum(said))
 
 
+def parsed(said: Any) -> Certificate:
+    """The certificate of a document, checked field by field, checksum included."""
+    if not isinstance(said, dict) or said.get("sha256") != checksum(said):
+        raise CertificateError("is not a certificate, or was changed after it was written")
+    return _Table(said, "certificate").certificate()
+
+
 def lines(text: str) -> dict[str, int]:
     """The line on which each value of a JSON text begins, by its place.
 

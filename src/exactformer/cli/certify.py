@@ -27,6 +27,8 @@ from exactformer.cli.common import (
     refuse,
 )
 from exactformer.cli.inputs import STDIN, ids_of, input_options, opened, reading_option, source_argument
+from exactformer.cli.journals import run_options
+from exactformer.cli.many_prompts import Many
 from exactformer.messages import printable
 from exactformer.progress import Progress
 
@@ -40,7 +42,21 @@ _SHOWN = 10  # problems of a certificate
 _NOT_TO_VERIFY = (
     "prompt", "ids", "tokens", "most", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "form", "output",
 )  # fmt: skip
-_NOT_TO_PLAN = ("verify", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "reading")
+_NOT_WITH_PROMPTS = ("prompt", "ids", "tokens", "verify", "audit", "compare", "expect", "tolerance")
+_NOT_TO_PLAN = (
+    "verify",
+    "top",
+    "cap",
+    "digits",
+    "audit",
+    "compare",
+    "expect",
+    "tolerance",
+    "reading",
+    "prompts",
+    "journal",
+    "cluster",
+)
 _LONGEST = 65_536  # tokens of an input
 
 
@@ -80,12 +96,16 @@ _LONGEST = 65_536  # tokens of an input
 )
 @click.option("--plan", is_flag=True, help="Instead of proving tokens: what it is expected to take. A config.json alone will do.")
 @click.option("--length", type=Whole(1, _LONGEST), help="With --plan: tokens of the prompt. Default: those of the input, or 8.")
-@click.option("--workers", type=Whole(1, 10_000), default=1, show_default=True, help="With --plan: if it were spread over so many.")
+@click.option(
+    "--prompts", metavar="FILE", type=click.Path(path_type=Path),
+    help='Certify many: JSON Lines, each {"ids": [1, 2]} or {"prompt": "text"}; with --format json a certificate a line.',
+)  # fmt: skip
+@run_options
 @output_option
 def command(
     source: str, asked: Input, reading: str, most: int, top: int, cap: int, digits: int, audit: bool,
     compare: str | None, expect: Path | None, tolerance: str | None, form: str, verify: Path | None, plan: bool,
-    length: int | None, workers: int, output: Path | None,
+    length: int | None, prompts: Path | None, journal: Path | None, workers: int | None, cluster: str | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove the next tokens of a model: each the argmax of the exact network, with its margin and proved digits."""
     keep_the_source(source, output)
@@ -93,10 +113,18 @@ def command(
         for option in _NOT_TO_PLAN:
             refuse(given(option), f"--{option}: does not go with --plan")
         refuse(form == "html", "--format html: does not go with --plan")
-        _plan(source, asked, length, most, workers, form, output)
+        _plan(source, asked, length, most, workers or 1, form, output)
         return
-    for option in ("length", "workers"):
-        refuse(given(option), f"--{option}: goes with --plan")
+    refuse(given("length"), "--length: goes with --plan")
+    if prompts is not None:
+        for option in _NOT_WITH_PROMPTS:
+            refuse(given(option), f"--{option}: does not go with --prompts")
+        refuse(form == "html", "--format html: does not go with --prompts")
+        refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
+        many = Many(source, reading, prompts, most, top, cap, digits)
+        sys.exit(many.certified(journal, workers, cluster, form, output))
+    for option in ("workers", "journal", "cluster"):
+        refuse(given(option), f"--{option}: goes with --prompts{' or --plan' * (option == 'workers')}")
     if verify is not None:
         for option in _NOT_TO_VERIFY:
             name = {"form": "format", "most": "max"}.get(option, option)

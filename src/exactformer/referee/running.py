@@ -14,7 +14,7 @@ from exactformer.certificates.proving import CAP
 from exactformer.certificates.storage import prepared
 from exactformer.hashing import Digest
 from exactformer.model import Model
-from exactformer.proofs.chunks import RunError
+from exactformer.proofs.elsewhere import Elsewhere
 from exactformer.proofs.runner import run
 from exactformer.referee.judging import Record, Referee
 from exactformer.referee.outputs import Engine, Given, OutputsError
@@ -37,28 +37,17 @@ class Models:
 
 
 @dataclass(frozen=True)
-class Judging:
-    """Judges one case. Models and outputs are opened where it is computed, once, and must be those that the run began with."""
+class Judging(Elsewhere[tuple[Models, Sequence[Engine]]]):
+    """Judges one case: a prompt, of all engines that were given it."""
 
-    open_models: Callable[[], Models]
-    open_engines: Callable[[], Sequence[Engine]]
-    digest: str
     cap: int = CAP
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What was opened stays where it is."""
-        return {name: getattr(self, name) for name in ("open_models", "open_engines", "digest", "cap")}
-
-    @cached_property
-    def _opened(self) -> tuple[Models, Sequence[Engine]]:
-        models, engines = self.open_models(), self.open_engines()
-        if digest_of(models, engines, self.cap) != self.digest:
-            raise RunError("the model or the outputs are not those that the run began with")
-        return models, engines
+    def fingerprint(self, found: tuple[Models, Sequence[Engine]]) -> str:
+        return digest_of(*found, self.cap)
 
     @cached_property
     def _referees(self) -> list[Referee]:
-        models, _ = self._opened
+        models, _ = self.opened
         found = []
         for model in (models.judged, models.other):
             if model is not None:
@@ -68,7 +57,7 @@ class Judging:
         return found
 
     def __call__(self, case: Case) -> Any:
-        _, engines = self._opened
+        _, engines = self.opened
         given = [(engines[engine], engines[engine].prompts[prompt]) for engine, prompt in case]
         judged, *others = self._referees
         try:
@@ -78,6 +67,17 @@ class Judging:
         except OutputsError as error:
             return {"refused": str(error)}
         return {"records": records}
+
+
+@dataclass(frozen=True)
+class _Both:
+    """Opens models and outputs."""
+
+    models: Callable[[], Models]
+    engines: Callable[[], Sequence[Engine]]
+
+    def __call__(self) -> tuple[Models, Sequence[Engine]]:
+        return self.models(), self.engines()
 
 
 def _tokens_alone(given: Given) -> Given:
@@ -143,8 +143,8 @@ def judge_all(
         raise OutputsError(
             f"{names.most_common(1)[0][0]}: two engines have this name" if engines else "there are no outputs to judge"
         )
-    judging = Judging(open_models, open_engines, digest_of(models, engines, cap), cap)
-    judging.__dict__["_opened"] = (models, engines)  # not a second time in this process
+    judging = Judging(_Both(open_models, open_engines), digest_of(models, engines, cap), cap)
+    judging.begun_with((models, engines))
     cases = cases_of(engines)
     book = journal(judging.digest) if callable(journal) else journal
     found: dict[int, list[Record]] = {}

@@ -1,0 +1,83 @@
+"""Many prompts, certified: independent cases, in parallel, resumable, on this machine or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from exactformer.certificates import Prepared
+from exactformer.certificates.certificate import Certificate, Claim, certificate_of
+from exactformer.certificates.file import document, parsed
+from exactformer.certificates.hash import model_hash
+from exactformer.certificates.proving import CAP, prove_tokens
+from exactformer.certificates.storage import prepared
+from exactformer.hashing import Digest
+from exactformer.model import Model
+from exactformer.proofs.elsewhere import Elsewhere
+from exactformer.proofs.runner import run
+
+
+@dataclass(frozen=True)
+class Certifying(Elsewhere[Model]):
+    """Certifies the tokens after one prompt; the model is prepared once a process."""
+
+    tokens: int = 1
+    top: int = 5
+    cap: int = CAP
+    digits: int = 0
+
+    def fingerprint(self, found: Model) -> str:
+        from exactformer import __version__
+
+        settings = (self.tokens, self.top, self.cap, self.digits)
+        return Digest("exactformer certificates").add(__version__, settings, model_hash(found)).hexdigest()
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        with prepared(self.opened) as ready:
+            ready.prepare()
+        return ready
+
+    def __call__(self, ids: Sequence[int]) -> dict[str, Any]:
+        proved = prove_tokens(
+            self.opened, ids, self.tokens, prepared=self._prepared, top=self.top, cap=self.cap, digits=self.digits
+        )
+        return document(certificate_of(self.opened, ids, self.cap, [Claim.of(each) for each in proved]))
+
+
+def certify_all(
+    open_model: Callable[[], Model],
+    prompts: Sequence[Sequence[int]],
+    tokens: int = 1,
+    *,
+    top: int = 5,
+    cap: int = CAP,
+    digits: int = 0,
+    journal: Path | Callable[[str], Path | None] | None = None,
+    workers: int | None = 1,
+    cluster: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Iterator[tuple[int, Certificate]]:
+    """Certificates of the tokens after each prompt, with their numbers, as they are finished.
+
+    `open_model` is called in every process that computes: it holds a path rather than weights.
+
+    >>> from exactformer.worksheets import load
+    >>> found = dict(certify_all(lambda: load("capstone").model, [[0, 1], [1]]))
+    >>> found[0].continuation, found[1].proved
+    ((0,), True)
+    """
+    model = open_model()
+    asked = Certifying(open_model, "", tokens, top, cap, digits)
+    certifying = replace(asked, digest=asked.fingerprint(model))
+    certifying.begun_with(model)
+    cases = [tuple(ids) for ids in prompts]
+    fingerprint = Digest("exactformer prompts").add(certifying.digest, len(cases), *cases).hexdigest()
+    book = journal(fingerprint) if callable(journal) else journal
+    found = run(
+        certifying, cases, fingerprint=fingerprint, journal=book, check=parsed, workers=workers, cluster=cluster, progress=progress
+    )
+    return ((number, parsed(said)) for number, said in found)
