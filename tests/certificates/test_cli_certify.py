@@ -191,7 +191,7 @@ def test_the_page_has_a_plot_and_no_script(tmp_path: Path) -> None:
         (["capstone", "--cap", "3"], "--cap"),
         (["capstone", "--cap", "20"], "--cap: 20 is not a whole number from 4 to 19"),
         (["capstone", "--top", "0"], "--top"),
-        (["capstone", "--compare", "float16"], "--compare: 'float16' is not one of float32, float64"),
+        (["capstone", "--compare", "int8"], "--compare: 'int8' is not one of float16, bfloat16, float32, float64"),
         (["capstone", "--compare", ""], "--compare: '' is not one of"),
         (["length4"], "length4: the model has no logits"),
         (["capstone", "--verify", "none.json"], "none.json: there is no such file"),
