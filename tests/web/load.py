@@ -1,7 +1,9 @@
 """A load on a running server: many clients, each stepping and editing for a while, each checking that its own edits are kept.
 
 exactformer serve --no-open --port 8642 &
-python tests/web/load.py http://127.0.0.1:8642 --clients 100 --seconds 60
+python tests/web/load.py http://127.0.0.1:8642 --clients 100 --own 20 --seconds 60
+
+With --own, so many of the clients work on worksheets of their own, which no other client has.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import httpx
+
+from exactformer.worksheets import example_text
 
 EXAMPLES = ("capstone", "length4")
 ENTRIES = {"capstone": ("W_E[0,0]", "W_E[1,1]", "blocks.0.attn.W_V[0,0,1]"), "length4": ("W_E[0,0]", "W_E[2,3]")}
@@ -37,15 +41,25 @@ class Tally:
         )
 
 
-async def client(address: str, seed: int, until: float, tally: Tally, pause: float) -> None:
+def _own(example: str, seed: int) -> str:
+    """The text of an example in which the first number of the embedding is another one."""
+    text = example_text(example)
+    first = {"capstone": "[[1, 0]", "length4": "[0.50, 0.30"}[example]
+    changed = text.replace(first, first.replace("[1,", f"[{seed + 2},").replace("[0.50,", f"[0.50{seed + 1},"), 1)
+    assert changed != text
+    return changed
+
+
+async def client(address: str, seed: int, until: float, tally: Tally, pause: float, own: bool = False) -> None:
     rng = random.Random(seed)
     example = rng.choice(EXAMPLES)
+    source = {"worksheet": _own(example, seed)} if own else {"example": example}
     edits: list[str] = []
     async with httpx.AsyncClient(base_url=address, timeout=600) as http:
 
         async def ask(task: str, **body: object) -> dict[str, object]:
             start = time.monotonic()
-            answer = await http.post(f"/api/{task}", json={"source": {"example": example, "edits": edits}, **body})
+            answer = await http.post(f"/api/{task}", json={"source": {**source, "edits": edits}, **body})
             tally.times.append(time.monotonic() - start)
             tally.requests += 1
             if answer.status_code != 200:
@@ -91,17 +105,24 @@ def _at(found: dict[str, object], name: str, place: tuple[int, ...]) -> object:
     return value["text"]  # type: ignore[index]
 
 
-async def load(address: str, clients: int, seconds: float, pause: float = 0.2) -> Tally:
-    tally, until = Tally(), time.monotonic() + seconds
-    await asyncio.gather(*(client(address, seed, until, tally, pause) for seed in range(clients)))
-    return tally
+async def load(address: str, clients: int, seconds: float, pause: float = 0.2, own: int = 0) -> tuple[Tally, Tally]:
+    """What the clients on examples met, and what `own` others met on worksheets of their own, at the same time."""
+    shipped, theirs, until = Tally(), Tally(), time.monotonic() + seconds
+    await asyncio.gather(
+        *(client(address, seed, until, theirs if seed < own else shipped, pause, seed < own) for seed in range(clients))
+    )
+    return shipped, theirs
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
     parser.add_argument("--clients", type=int, default=100)
+    parser.add_argument("--own", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60)
     given = parser.parse_args()
-    found = asyncio.run(load(given.address, given.clients, given.seconds))
-    print(found, *found.errors[:5], sep="\n")
+    for title, found in zip(
+        ("examples", "own worksheets"), asyncio.run(load(given.address, given.clients, given.seconds, own=given.own)), strict=True
+    ):
+        if found.requests:
+            print(f"{title}: {found}", *found.errors[:5], sep="\n")
