@@ -19,9 +19,10 @@ STDIN = "-"
 Command = Callable[..., Any]
 
 
-def source_argument(default: str | None = None, required: bool = True) -> Callable[[Command], Command]:
+def source_argument(
+    default: str | None = None, required: bool = True, metavar: str = "EXAMPLE|WORKSHEET|MODEL_DIR|-"
+) -> Callable[[Command], Command]:
     """What every command on a model reads first."""
-    metavar = "EXAMPLE|WORKSHEET|MODEL_DIR|-"
     if default is None and required:
         return click.argument("source", metavar=metavar)
     return click.argument("source", metavar=f"[{metavar}]", default=default, required=False)

@@ -10,12 +10,13 @@ import click
 
 from exactformer.cli.common import Whole, refuse
 from exactformer.cli.inputs import STDIN, source_argument, standard_input
+from exactformer.messages import printable
 
 STORIES = "stories"  # the model that is served where none is given
 
 
 @click.command("serve")
-@source_argument(required=False)
+@source_argument(required=False, metavar="EXAMPLE|WORKSHEET|MODEL_DIR|LESSON.md|-")
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -47,6 +48,9 @@ def command(
 ) -> None:  # fmt: skip
     """Open the page: the whole pass in the browser, every number clickable, your own tokens and weights in place of ours.
 
+    A lesson of your own, LESSON.md, is shown as a lesson of the page, with the worksheets of its folder (docs/lessons.md); what you
+    change in it is there when the page is loaded again.
+
     The page also proves the next tokens of a model, as exactformer certify does, and walks through its passes: of the one given,
     such as a GPT-2 folder, or of the built-in model stories.
     """
@@ -57,18 +61,33 @@ def command(
         clone = "in a clone: pip install -e '.[web]'"
         raise click.ClickException(f"the page needs its extra: pip install 'exactformer[web]' ({clone})") from None
 
-    source = STORIES if source is None else source
+    lesson = source if source is not None and source.lower().endswith(".md") else None
+    at = "" if lesson is None else _lesson(lesson)
+    source = STORIES if source is None or lesson else source
     text = standard_input() if source == STDIN else None
     source = "standard input" if source == STDIN else source
     _check(source, text)
     listener = _listener(host, port)
     with listener:
-        address = f"http://{_shown(host)}:{listener.getsockname()[1]}/"
+        address = f"http://{_shown(host)}:{listener.getsockname()[1]}/{at}"
         click.echo(f"exactformer: {address}  (Ctrl-C ends it)")
         if browse:
             webbrowser.open(address)
-        app = application({*LOOPBACK, _shown(host), *names}, workers, seconds, memory << 20, source, token_seconds, text)
+        own = () if lesson is None else (lesson,)
+        app = application({*LOOPBACK, _shown(host), *names}, workers, seconds, memory << 20, source, token_seconds, text, own)
         server(app, log_level="warning").run([listener])
+
+
+def _lesson(source: str) -> str:
+    """The address of a lesson on the page. What is not right in it is told here, and on the page."""
+    from exactformer.lessons.checking import problems
+    from exactformer.lessons.shelf import Shelf
+
+    shelf = Shelf.of([source])
+    ((slug, _),) = shelf.own
+    for line in problems(shelf.read(slug)):
+        click.echo(f"exactformer: {printable(line)}", err=True)
+    return f"#lesson/{slug}"
 
 
 def _check(source: str, text: str | None) -> None:

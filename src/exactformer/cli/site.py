@@ -11,10 +11,11 @@ from exactformer.progress import Progress
 
 @click.command("site")
 @click.argument("folder", metavar="OUT", type=click.Path(path_type=Path))
-def command(folder: Path) -> None:
+@click.option("--lesson", "own", multiple=True, metavar="LESSON.md", help="A lesson of your own, before the built-in ones; repeatable.")
+def command(folder: Path, own: tuple[str, ...]) -> None:
     """Write all lessons and examples as static files, for any web server or to open from disk. A site that is there is replaced."""
     from exactformer.web.site import write
 
     with Progress() as progress:
-        size = write(folder, progress)
+        size = write(folder, progress, own=own)
     click.echo(f"{folder}: {size / 1e6:.1f} MB; open {folder / 'index.html'}")

@@ -16,6 +16,7 @@ from exactformer.checking.claims import PrintedClaim
 from exactformer.checking.command import Checked, Ways
 from exactformer.checking.fixing import better, to_fix
 from exactformer.checking.report import CheckReport, Finding
+from exactformer.checking.report import lines as report_lines
 from exactformer.checking.verdicts import Verdict
 from exactformer.lessons.building import built, is_current
 from exactformer.lessons.built_in import lesson_text, lessons
@@ -77,6 +78,11 @@ def report(lesson: Lesson) -> CheckReport:
     found = examined(lesson)
     findings = [*_bound(found), *_rows(found), *_claims(found), *_views(found), *_printed(found)]
     return CheckReport(lesson.name, tuple(sorted(findings, key=lambda f: f.span)))
+
+
+def problems(lesson: Lesson) -> list[str]:
+    """A line for all that is not right in a lesson."""
+    return report_lines(report(lesson))[:-1]  # without the summary
 
 
 def _bound(found: Examined) -> Iterator[Finding]:

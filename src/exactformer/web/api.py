@@ -101,6 +101,11 @@ OPERATIONS = (
         "check", "The verdict on every printed number of a worksheet or of a Markdown lesson, and the corrected text.",
         {"text": {"type": "string", "maxLength": 2_000_000}, "name": {"type": "string", "maxLength": 200}}, ("text",),
     ),
+    Operation(
+        "draw", "A lesson that is given as Markdown, as the page draws it: as GET /api/lesson, with `problems`, the lines of what is not "
+        "right in it. Worksheets beside it cannot be read.",
+        {"text": {"type": "string", "maxLength": 2_000_000}, "name": {"type": "string", "maxLength": 200}}, ("text",),
+    ),
     Operation("lesson", "The text of a built-in lesson.", {"name": {"type": "string", "maxLength": 100}}, ("name",)),
     Operation("circuits", "The QK and OV circuits of every head, exact.", {"source": SOURCE}, ("source",)),
     Operation(
@@ -143,7 +148,7 @@ def mismatch(value: Any, schema: dict[str, Any], at: str = "") -> str:
 
     >>> mismatch({"text": 1}, OPERATIONS[6].schema)
     'text: is not a string'
-    >>> mismatch({"source": {"example": "capstone"}, "length": 9}, OPERATIONS[9].schema)
+    >>> mismatch({"source": {"example": "capstone"}, "length": 9}, OPERATIONS[10].schema)
     'length: is more than 8'
     """
     kind: str = schema["type"]

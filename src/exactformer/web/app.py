@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,14 @@ def application(
     model: str | None = None,
     token_seconds: float = 300,
     text: str | None = None,
+    own: Iterable[str] = (),
 ) -> Starlette:
     """The ASGI application; it answers requests for `hosts` alone. Tokens of `model` are proved, in `token_seconds` each.
 
-    A `text` is the worksheet of the model, which is then not read from a file.
+    A `text` is the worksheet of the model, which is then not read from a file. `own` are files of lessons, shown before the built-in
+    ones; they are read anew whenever they are asked for, so that who writes one sees it as it is.
     """
+    mine = list(own)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -59,7 +62,7 @@ def application(
 
     return Starlette(
         routes=[
-            Mount("/api", routes=_api()),
+            Mount("/api", routes=_api(mine)),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ],
         middleware=[Middleware(Guard, hosts=tuple(hosts)), Middleware(GZipMiddleware, minimum_size=500)],
@@ -67,13 +70,13 @@ def application(
     )
 
 
-def _api() -> list[Route]:
+def _api(own: list[str]) -> list[Route]:
     asked = [
         Route("/openapi.json", _described),
         Route("/about", _about),
         Route("/examples", _examples),
-        Route("/lessons", _asked("lessons")),
-        Route("/lesson/{slug}", _asked("read_lesson")),
+        Route("/lessons", _asked("lessons", own)),
+        Route("/lesson/{slug}", _asked("read_lesson", own)),
         Route("/glossary", _asked("glossary")),
     ]
     return asked + [Route(f"/{operation.task}", _operation(operation), methods=["POST"]) for operation in OPERATIONS]
@@ -131,14 +134,15 @@ async def _examples(request: Request) -> Response:
     return _response(await request.app.state.pool.run("examples", {}))
 
 
-def _asked(task: str) -> Any:
-    """What is asked for by its address: the parts of the path, and a language."""
+def _asked(task: str, own: Sequence[str] = ()) -> Any:
+    """What is asked for by its address: the parts of the path, and a language; of lessons, with the files of `own` ones."""
 
     async def endpoint(request: Request) -> Response:
         given = dict(request.path_params) | (
             {"language": request.query_params["language"]} if "language" in request.query_params else {}
         )
-        return _response(await request.app.state.pool.run(task, given))
+        files = {"own": own} if own else {}
+        return _response(await request.app.state.pool.run(task, given | files, keep=not own))
 
     return endpoint
 

@@ -20,6 +20,7 @@ from exactformer.exercises import find_cell
 from exactformer.exercises.hidden import hidden
 from exactformer.lessons import lessons
 from exactformer.lessons.languages import languages
+from exactformer.lessons.shelf import Shelf
 from exactformer.messages import Refused
 from exactformer.web import document, tasks
 from exactformer.web.document import DIGITS
@@ -55,14 +56,15 @@ def write(
     tell: Callable[[str], None] = lambda line: None,
     names: Sequence[str] = examples(),
     taught: Sequence[str] = lessons(),
+    own: Sequence[str] = (),
 ) -> int:
-    """Write the site, whole or not at all; how many bytes it has."""
+    """Write the site, whole or not at all; how many bytes it has. `own` are files of lessons, which come before those `taught`."""
     _check(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         size = 0
-        for name, text in files(tell, names, taught):
+        for name, text in files(tell, names, taught, own):
             (made / name).parent.mkdir(exist_ok=True)
             (made / name).write_text(text, encoding="utf-8")
             size += len(text.encode())
@@ -86,9 +88,16 @@ def _check(folder: Path) -> None:
             raise SiteError(str(folder), "is not empty, and no site of ours: give a new folder")
 
 
-def files(tell: Callable[[str], None], names: Sequence[str], taught: Sequence[str]) -> Iterator[tuple[str, str]]:
+def files(
+    tell: Callable[[str], None], names: Sequence[str], taught: Sequence[str], own: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
     """The files of the site: names and texts."""
-    pages = {f"lesson-{slug}-language-{each}": tasks.read_lesson(slug, each) for slug in taught for each in languages()}
+    shelf = Shelf.of(own)
+    slugs = [slug for slug in shelf.slugs() if shelf.has(slug) or slug in taught]
+    pages = {f"lesson-{slug}-language-{each}": tasks.read_lesson(slug, each, own) for slug in slugs for each in languages()}
+    for page in pages.values():
+        if page.get("problems"):
+            raise SiteError(f"{page['problems'][0]} (a site takes lessons that are right: exactformer check)")
     asked = _asked(pages.values())
     sources = dict.fromkeys(source for name in names for source in _sources(name)) | dict.fromkeys(_shown(pages.values()))
     passes: dict[str, str] = {}
@@ -100,8 +109,8 @@ def files(tell: Callable[[str], None], names: Sequence[str], taught: Sequence[st
         yield f"data/{file}.js", data(file, held | {"exercises": _hidden(source, asked.get(source, ()))})
     for name, page in pages.items():
         yield f"data/{name}.js", data(name, page)
-    listed = tasks.listed_lessons()
-    listed["lessons"] = [each for each in listed["lessons"] if each["slug"] in taught]
+    listed = tasks.listed_lessons(own=own)
+    listed["lessons"] = [each for each in listed["lessons"] if each["slug"] in slugs]
     yield "data/lessons.js", data("lessons", listed)
     for each in languages():
         yield f"data/glossary-language-{each}.js", data(f"glossary-language-{each}", document.glossary(each))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -16,12 +16,12 @@ from exactformer.checking.report import document as check_document
 from exactformer.circuits import circuits
 from exactformer.exercises import explaining, find_cell, judged
 from exactformer.exercises.judging import FEWEST
-from exactformer.lessons import built_in
-from exactformer.lessons import lessons as built_in_lessons
+from exactformer.lessons import Lesson
 from exactformer.lessons import page as lesson_page
-from exactformer.lessons.built_in import neighbours, translations
-from exactformer.lessons.checking import check_text, fix_text
+from exactformer.lessons import read as read_markdown
+from exactformer.lessons.checking import check_text, fix_text, problems, report
 from exactformer.lessons.languages import ENGLISH, languages, words
+from exactformer.lessons.shelf import Shelf
 from exactformer.messages import Refused
 from exactformer.numbers import Undecided
 from exactformer.proofs import Sequences, prove
@@ -148,12 +148,12 @@ def compared(source: Source) -> dict[str, Any]:
 
 def checked(text: str, name: str = "worksheet.toml") -> dict[str, Any]:
     """The verdict on every claim, with its place in the text; and the corrected text."""
-    report = check_text(text, name)
-    found: dict[str, Any] = check_document([report])["files"][0]
-    for finding, entry in zip(report.findings, found["findings"], strict=True):
+    said = check_text(text, name)
+    found: dict[str, Any] = check_document([said])["files"][0]
+    for finding, entry in zip(said.findings, found["findings"], strict=True):
         entry["span"] = list(finding.span)
     try:
-        fixed = fix_text(text, report) if to_fix(report) else None
+        fixed = fix_text(text, said) if to_fix(said) else None
     except Refused:
         fixed = None
     return found | {"fixed": fixed}
@@ -165,32 +165,53 @@ def lesson(name: str) -> dict[str, Any]:
     return {"name": f"{name}.md", "text": lesson_text(name)}
 
 
-def listed_lessons(language: str = ENGLISH) -> dict[str, Any]:
-    """The built-in lessons in the order in which they are read, in a language or else in English."""
+def listed_lessons(language: str = ENGLISH, own: Sequence[str] = ()) -> dict[str, Any]:
+    """The lessons in the order in which they are read, in a language or else in English; `own` are files of teachers' own."""
     words(language)
-    found = [(slug, built_in(slug, language)) for slug in built_in_lessons()]
+    shelf = Shelf.of(own)
+    found = [(slug, shelf.read(slug, language)) for slug in shelf.slugs()]
     return {
         "language": language,
         "languages": {each: words(each).tables["name"] for each in languages()},
         "lessons": [
-            {"slug": slug, "title": each.title, "summary": each.summary, "language": each.language, "languages": translations(slug)}
+            {
+                "slug": slug, "title": each.title, "summary": each.summary, "language": each.language,
+                "languages": shelf.languages(slug),
+            }
             for slug, each in found
         ],
-    }
+    }  # fmt: skip
 
 
-def read_lesson(slug: str, language: str = ENGLISH) -> dict[str, Any]:
+def read_lesson(slug: str, language: str = ENGLISH, own: Sequence[str] = ()) -> dict[str, Any]:
     """A lesson as plain data, with those before and after it."""
-    found = built_in(slug, language)
+    shelf = Shelf.of(own)
+    found = shelf.read(slug, language)
     around = [
-        None if name is None else {"slug": name, "title": built_in(name, language).title} for name in neighbours(slug, language)
+        None if name is None else {"slug": name, "title": shelf.read(name, language).title} for name in shelf.around(slug, language)
     ]
-    return lesson_page(found) | {
+    return (_judged(found) if shelf.has(slug) else lesson_page(found)) | {
         "slug": slug,
         "previous": around[0],
         "next": around[1],
-        "languages": {each: words(each).tables["name"] for each in translations(slug)},
+        "languages": {each: words(each).tables["name"] for each in shelf.languages(slug)},
     }
+
+
+def drawn(text: str, name: str = "lesson.md") -> dict[str, Any]:
+    """A lesson that is given as a text, without files beside it."""
+    found = _judged(read_markdown(text, name))
+    return found | {"slug": "", "previous": None, "next": None, "languages": {}}
+
+
+def _judged(lesson: Lesson) -> dict[str, Any]:
+    """A lesson that nobody has checked yet: the lines of what is not right in it, and of each claim whether it holds."""
+    verdicts = iter([str(finding.verdict) for finding in report(lesson).findings if finding.kind == "claim"])
+    page = lesson_page(lesson)
+    for view in page["views"]:
+        if view["kind"] == "claim":
+            view["verdict"] = next(verdicts)
+    return page | {"problems": problems(lesson)}
 
 
 def heads(source: Source) -> dict[str, Any]:
@@ -262,7 +283,7 @@ def _unchanged(source: Source) -> dict[str, str]:
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered,
     "compare": compared, "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
-    "distribution": distribution, "shades": shades, "lessons": listed_lessons, "read_lesson": read_lesson,
+    "distribution": distribution, "shades": shades, "lessons": listed_lessons, "read_lesson": read_lesson, "draw": drawn,
     "glossary": document.glossary,
 }  # fmt: skip
 

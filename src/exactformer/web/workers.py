@@ -157,8 +157,11 @@ class Pool:
             worker.kill()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def run(self, task: str, arguments: dict[str, Any], seconds: float | None = None) -> Answer:
-        """What the task answers, or why there is no answer. When all who asked have cancelled, the computation ends at once."""
+    async def run(self, task: str, arguments: dict[str, Any], seconds: float | None = None, keep: bool = True) -> Answer:
+        """What the task answers, or why there is no answer. When all who asked have cancelled, the computation ends at once.
+
+        Answers that depend on files are not to be kept.
+        """
         message = json.dumps([task, arguments], sort_keys=True).encode()
         if message in self._kept:
             self._kept.move_to_end(message)
@@ -168,7 +171,7 @@ class Pool:
             if len(self._line) >= _MOST_WAITING:
                 return refusal(503, "the server is busy: try again in a while")
             about = json.dumps(arguments.get("source"), sort_keys=True)
-            flight = Flight(asyncio.ensure_future(self._computed(message, about, seconds or self.seconds)))
+            flight = Flight(asyncio.ensure_future(self._computed(message, about, seconds or self.seconds, keep)))
             self._flights[message] = flight
         flight.waiting += 1
         try:
@@ -179,7 +182,7 @@ class Pool:
                 del self._flights[message]
                 flight.task.cancel()
 
-    async def _computed(self, message: bytes, about: str, seconds: float) -> Answer:
+    async def _computed(self, message: bytes, about: str, seconds: float, keep: bool) -> Answer:
         place = Place(next(self._numbers), about, _digest(about) in self._known_long, asyncio.get_running_loop().create_future())
         while True:
             worker, quick = await self._turn(place)
@@ -191,7 +194,8 @@ class Pool:
                 raise
             self._return(worker, quick)
             if answer is not None:
-                self._keep(message, answer)
+                if keep:
+                    self._keep(message, answer)
                 return answer
             self._remember_long(about)
             place = Place(place.number, about, True, asyncio.get_running_loop().create_future())

@@ -45,7 +45,7 @@ export async function homeView(store) {
           h(
             "ul",
             { class: "recent" },
-            before.map(({ source, title }) => h("li", {}, h("a", { href: address({ source }) }, title))),
+            before.map((entry) => h("li", {}, h("a", { href: address(opened(entry)) }, entry.title))),
           ),
         )
       : null,
@@ -164,12 +164,17 @@ function picture({ tokens, blocks, mlp, mask, logits }) {
   );
 }
 
+/** Where a file of the user's own is shown: a lesson, or the pass of a worksheet. */
+function opened({ name = "", source }) {
+  return /\.md$/i.test(name) ? { source: "lesson", view: source } : { source };
+}
+
 function dropArea(trouble) {
   const file = h("input", { type: "file", accept: ".toml,.md,text/plain", id: "worksheet-file", class: "visually-hidden" });
   const take = async (given) => {
     if (!given) return;
     try {
-      go({ source: await keep(given.name, await given.text()) });
+      go(opened({ name: given.name, source: await keep(given.name, await given.text()) }));
     } catch (error) {
       trouble.replaceChildren(problem(error.message));
     }
@@ -180,14 +185,15 @@ function dropArea(trouble) {
     h(
       "p",
       {},
-      "Drop a worksheet here, or ",
+      "Drop a worksheet or a lesson here, or ",
       button("choose a file", () => file.click(), { class: "link" }),
       ".",
     ),
     h(
       "p",
       { class: "note" },
-      "A worksheet is a text file with a model and its tokens. Start from one of the examples: open it, then “Download worksheet”.",
+      "A worksheet is a text file with a model and its tokens. Start from one of the examples: open it, then “Download worksheet”. " +
+        "A lesson (.md) that uses files beside it is opened by the program: exactformer serve LESSON.md.",
     ),
     file,
   );
@@ -202,6 +208,6 @@ function dropArea(trouble) {
     area.classList.remove("over");
     take(event.dataTransfer.files[0]);
   });
-  file.setAttribute("aria-label", "A worksheet");
+  file.setAttribute("aria-label", "A worksheet or a lesson");
   return area;
 }

@@ -5,7 +5,7 @@ import { Book, short } from "./book.js";
 import { about, explained, learn, term } from "./glossary.js";
 import { math } from "./math.js";
 import { numberPanel } from "./number.js";
-import { keep } from "./recent.js";
+import { keep, kept, unpack } from "./recent.js";
 import { address, go, writeNumber } from "./route.js";
 import { Matrix } from "./table.js";
 import { differ } from "./values.js";
@@ -14,8 +14,16 @@ const PLAIN = new Set("p ul ol li blockquote em s thead tbody tr th td hr br h2 
 
 /** The whole page of a lesson. */
 export async function lessonView(store, { view: slug, language = "en" }) {
-  const [data] = await Promise.all([store.get(`lesson/${encodeURIComponent(slug)}?language=${encodeURIComponent(language)}`), learn(store, language)]);
+  const [data] = await Promise.all([fetched(store, slug, language), learn(store, language)]);
   return new LessonPage(store, data, language).element;
+}
+
+/** A lesson of the page; or one that was dropped on it, which this browser or the address has kept. */
+async function fetched(store, slug, language) {
+  if (slug.includes(":")) await unpack(slug);
+  const own = kept(slug);
+  if (own) return store.ask("draw", { text: own.text, name: own.name });
+  return store.get(`lesson/${encodeURIComponent(slug)}?language=${encodeURIComponent(language)}`);
 }
 
 class LessonPage {
@@ -35,10 +43,16 @@ class LessonPage {
         h("h1", {}, titled ? this.inside(first) : data.title),
         data.summary ? h("p", { class: "lead" }, data.summary) : null,
       ),
+      this.problems(data.problems ?? []),
       h("div", { class: "prose" }, (titled ? rest : data.tree).map((node) => this.node(node))),
       this.around(),
     );
     document.title = `${data.title} · exactformer`;
+  }
+
+  /** What is not right in a lesson of the teacher's own. */
+  problems(lines) {
+    return lines.length ? h("div", { class: "problem", role: "alert" }, h("p", {}, this.say.not_right), h("ul", {}, lines.map((line) => h("li", {}, line)))) : null;
   }
 
   languages() {
@@ -131,23 +145,28 @@ class LessonPage {
   }
 
   /** Where a step is shown among all others. */
-  whole({ source }, step, rest = {}) {
-    const from = source.example ?? keep(source.name, source.worksheet);
+  async whole({ source }, step, rest = {}) {
+    const from = source.example ?? (await keep(source.name, source.worksheet, false));
     const view = step.startsWith("grad.") ? "backward" : undefined;
-    return { source: from, view, edit: source.edits, target: source.target, step, ...rest };
+    return { source: from, view, edit: source.edits, break: source.breaks, target: source.target, step, ...rest };
   }
 
   // -- views
   view(view) {
     const box = h("div", { class: `view view-${view.kind}` });
     if (view.kind === "claim") {
-      box.append(h("p", { class: "claim" }, h("span", { class: "tick", "aria-hidden": "true" }, "✓ "), h("code", {}, view.claim), ` ${this.say.checked}`));
+      box.append(this.claim(view));
       return box;
     }
     box.append(h("p", { class: "working" }, this.say.loading));
     const fill = () => this.filled(box, view).catch((error) => error.name !== "AbortError" && box.replaceChildren(problem(error.message)));
     this.turn = this.turn.then(fill); // one after the other: the process that knows a pass answers all questions about it
     return box;
+  }
+
+  claim({ claim, verdict = "right" }) {
+    const [mark, said] = { right: ["✓", this.say.checked], undecided: ["?", this.say.undecided] }[verdict] ?? ["✗", this.say.refuted];
+    return h("p", { class: `claim ${verdict}` }, h("span", { class: "tick", "aria-hidden": "true" }, `${mark} `), h("code", {}, claim), ` ${said}`);
   }
 
   async filled(box, view) {
@@ -159,7 +178,7 @@ class LessonPage {
   }
 
   async step(box, book, step, view) {
-    return [...this.heading(step), h("div", { class: "matrices" }, this.matrices(box, book, step, view)), this.onwards(book, step, view)];
+    return [...this.heading(step), h("div", { class: "matrices" }, this.matrices(box, book, step, view)), await this.onwards(book, step, view)];
   }
 
   heading(step) {
@@ -190,9 +209,9 @@ class LessonPage {
     });
   }
 
-  onwards(book, step, { position, head }) {
-    const to = () => address(this.whole(book, step.name, { position: position ?? undefined, head: head || undefined }));
-    return h("p", { class: "onwards" }, h("a", { href: to() }, this.say.open_pass));
+  async onwards(book, step, { position, head }) {
+    const to = await this.whole(book, step.name, { position: position ?? undefined, head: head || undefined });
+    return h("p", { class: "onwards" }, h("a", { href: address(to) }, this.say.open_pass));
   }
 
   async number(box, book, step, view) {
@@ -226,7 +245,7 @@ class LessonPage {
         open: (index) => this.open(box, book, { name: step.name, index }),
       }),
     );
-    return [...this.heading(step), h("div", { class: "matrices" }, pictures), this.onwards(book, step, view)];
+    return [...this.heading(step), h("div", { class: "matrices" }, pictures), await this.onwards(book, step, view)];
   }
 
   async breaking(box, book, step, view) {
@@ -293,10 +312,10 @@ class LessonPage {
   /** Show how a number was computed, below `place`; one is open at a time. */
   async open(place, book, number, control = null, trail = []) {
     const step = book.step(number.name);
-    if (number.index.length !== step.shape.length) return go(this.whole(book, number.name));
+    if (number.index.length !== step.shape.length) return go(await this.whole(book, number.name));
     const panel = await numberPanel(book, number, {
       open: (next) => this.open(place, book, next, control, [...trail, number]),
-      go: (name) => book.has(name) && go(this.whole(book, name, { number: writeNumber(number) })),
+      go: async (name) => book.has(name) && go(await this.whole(book, name, { number: writeNumber(number) })),
       back: trail.length ? () => this.open(place, book, trail.at(-1), control, trail.slice(0, -1)) : null,
       close: () => this.shut(),
       edit: null,

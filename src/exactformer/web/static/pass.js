@@ -53,7 +53,7 @@ export class Pass {
     document.documentElement.classList.toggle("embedded", Boolean(route.embed) && !this.store.live);
     let source;
     try {
-      if (this.store.live) await unpack(route.source);
+      if (this.store.pages) await unpack(route.source);
       source = this.store.pages ? this.sourceOf(route) : {};
       await this.drawn(route, source);
     } catch (error) {

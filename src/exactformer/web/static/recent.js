@@ -26,15 +26,19 @@ export function remember(entry) {
   }
 }
 
-/** Keep the text of a worksheet; the name that it has in addresses: the text itself where it is short enough to be passed on. */
-export async function keep(name, text) {
+/**
+ * Keep the text of a worksheet or lesson; the name that it has in addresses: the text itself where it is short enough to be passed on.
+ * What was not opened by the user is not listed among what was, and is kept by the address or for this visit alone.
+ */
+export async function keep(name, text, listed = true) {
   if (text.length > LARGEST)
     throw new Error(
       `${name} has ${text.length.toLocaleString("en")} characters; the page takes ${LARGEST.toLocaleString("en")}`,
     );
   const packed = await pack(JSON.stringify([name, text]));
   const source = packed.length <= LONGEST_ADDRESS ? `${CARRIED}${packed}` : `own:${hashed(text)}`;
-  remember({ source, name, text, title: name });
+  if (listed) remember({ source, name, text, title: name });
+  else carried.set(source, { name, text });
   return source;
 }
 
@@ -49,7 +53,7 @@ export function kept(source) {
   return recent().find((entry) => entry.source === source && typeof entry.text === "string") ?? carried.get(source) ?? null;
 }
 
-const carried = new Map(); // worksheets that came with an address
+const carried = new Map(); // worksheets that came with an address, or with a lesson
 
 /** Read the worksheet that an address carries, if it carries one. */
 export async function unpack(source) {
