@@ -73,3 +73,35 @@ def test_what_a_language_lacks_is_listed() -> None:
     absent = [name for name in lessons() if name not in lessons("es")]
     assert [line for line in said.splitlines() if line.startswith("lesson ")] == [f"lesson {name}: is missing" for name in absent]
     assert run("list", "--missing", "xx")[0] != 0
+
+
+def test_build_proves_claims() -> None:
+    file = Path("claims.md")
+    file.write_text("<!-- exactformer: use capstone -->\n\n<!-- exactformer: claim 1 > 2 -->\n", encoding="utf-8")
+    wrong = "claims.md:3: 1 > 2: is wrong: 1 < 2\n1 lesson is current\n"
+    assert run("build", "claims.md") == (1, wrong)
+    assert run("build", "--check", "claims.md") == (1, wrong)
+    equal = "sin(pi/5)^2 = (5-sqrt(5))/8"  # which digits cannot prove, and the algebra does not know
+    file.write_text(f"<!-- exactformer: use capstone -->\n\n<!-- exactformer: claim {equal} -->\n", encoding="utf-8")
+    status, said = run("build", "claims.md")
+    assert status == 3
+    assert "claims.md:3: " in said
+    assert "is undecided" in said
+
+
+def test_build_tells_what_it_writes_over_and_writes_it() -> None:
+    file = Path("typed.md")
+    text = "<!-- exactformer: use capstone -->\n\nIt is <!-- exactformer: embed[0, 0] -->2, <!-- exactformer: embed[0, 1] -->?.\n"
+    file.write_text(text + "<!-- exactformer: claim 1 > 2 -->\n", encoding="utf-8")
+    told = "typed.md:3: 2 → 1\ntyped.md:4: 1 > 2: is wrong: 1 < 2\n"
+    assert run("build", "--check", "typed.md") == (1, told + "typed.md: would change\n")
+    assert run("build", "typed.md") == (1, told + "typed.md: built\n")
+    assert "-->1, <!-- exactformer: embed[0, 1] -->0." in file.read_text(encoding="utf-8")
+
+
+def test_check_stands_beside_build() -> None:
+    run("new", "my-lesson")
+    assert run("check", "my-lesson.md")[0] == 0
+    status, said = run("check", "nosuch.md")
+    assert status == 2
+    assert "nor a built-in lesson of that name (attention-exactly, " in said

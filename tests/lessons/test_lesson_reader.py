@@ -10,6 +10,10 @@ from exactformer.lessons import Bound, LessonError, Use, View, built, check_text
 from exactformer.lessons.scanning import scan
 
 USE = "<!-- exactformer: use capstone -->\n"
+SCORES = "blocks.0.attn.scores"
+TABLE4 = f"<!-- exactformer: {SCORES} -->\n| at | a | b | c |\n|-|-|-|-|\n" + "".join(
+    f"| {name} | 1 | 2 | 3 |\n" for name in "wxyz"
+)
 
 
 def problems(text: str, folder: Path | None = None) -> list[str]:
@@ -35,8 +39,8 @@ def problems(text: str, folder: Path | None = None) -> list[str]:
         ("a <!-- exactformer: embed[0, 0] -->1", "l.md:1: embed[0, 0]: no pass is named above it"),
         (USE + "a <!-- exactformer: embed[0, 0] -->", "nothing follows the comment"),
         (USE + "a <!-- exactformer: embed[0, 0] -->**1", "** is opened behind the comment and not closed"),
-        (USE + "a <!-- exactformer: embed[0, 7] -->1", "embed is 2 × 2 (counted from 0)"),
-        (USE + "a <!-- exactformer: embed[0, x] -->1", "an index is written as whole numbers in brackets"),
+        (USE + "a <!-- exactformer: embed[0, 7] -->1", "embed is 2 × 2, counted from 0: there is no 7 at place 2"),
+        (USE + "a <!-- exactformer: embed[0, x] -->1", "an index is written as whole numbers from 0 in brackets"),
         (USE + "a <!-- exactformer: embed -->1", "is 2 × 2 numbers: write the comment on a line of its own"),
         (USE + "a <!-- exactformer: embed[0] -->(1, 2, 3)", "is 2 numbers, but there are 3 numbers behind it"),
         (USE + "a <!-- exactformer: grad.embed[0, 0] -->1", "the pass is used without backward"),
@@ -51,7 +55,7 @@ def problems(text: str, folder: Path | None = None) -> list[str]:
         (USE + "<!-- exactformer: step embed at 9 -->", "there is no position 9 in embed"),
         (USE + "<!-- exactformer: step embed at 1 at 0 -->", "at is given twice"),
         (USE + "<!-- exactformer: picture blocks.0.attn.pattern head 3 -->", "there is no head 3"),
-        (USE + "<!-- exactformer: number embed -->", "say which entry of embed"),
+        (USE + "<!-- exactformer: number embed -->", "is 2 × 2 numbers, not one: say which, as in embed[0, 0]"),
         (USE + "<!-- exactformer: number embed[0, 0] digits 9999 -->", "up to 1,000"),
         (USE + "<!-- exactformer: break no-msk from embed -->", "there is no mistake 'no-msk': did you mean no-mask?"),
         (USE + "<!-- exactformer: break no-mask embed -->", "write from and the name of a step"),
@@ -106,7 +110,10 @@ def test_worksheets_are_read_from_the_folder_of_the_lesson_alone(tmp_path: Path)
     assert built(read(own, "l.md", folder)) == own
     for name in ("../mine.toml", str(tmp_path / "mine.toml"), "link.toml", "a/../../mine.toml"):
         assert "is not in the folder of the lesson" in problems(f'<!-- exactformer: use "{name}" -->\n', folder)[0]
-    assert "there is no such file" in problems("<!-- exactformer: use none.toml -->\n", folder)[0]
+    assert (
+        "there is no file 'none.toml' in the folder of the lesson: did you mean mine.toml?"
+        in problems("<!-- exactformer: use none.toml -->\n", folder)[0]
+    )
     assert "cannot be read here" in problems("<!-- exactformer: use mine.toml -->\n")[0]
 
 
@@ -130,3 +137,35 @@ def test_hostile_texts_are_refused_in_a_line(text: str) -> None:
 
 def test_a_lesson_has_a_largest_size() -> None:
     assert "a lesson may have" in problems("x" * (2**20 + 1))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TABLE4, "is 4 × 4 numbers, but the table has 4 rows of 3, besides the names of its rows"),
+        (
+            f"<!-- exactformer: {SCORES} -->\n| a | b | c | d | e |\n|-|-|-|-|-|\n| x | 1 | 2 | 3 | 4 |\n",
+            "has 1 row of 4, besides the",
+        ),
+        (f"<!-- exactformer: exercise {SCORES} -->", f"is 1 × 4 × 4 numbers, not one: say which, as in {SCORES}[0, 0, 0]"),
+        (f"<!-- exactformer: number {SCORES}[0, 2] -->", f"is 4 numbers, not one: say which, as in {SCORES}[0, 2, 0]"),
+        ("<!-- exactformer: exercise loss -->", "loss is not a step: it goes with use … backward"),
+        (f"a <!-- exactformer: {SCORES}[0, 4] -->1", f"{SCORES} is 1 × 4 × 4, counted from 0: there is no 4 at place 2"),
+        (f"a <!-- exactformer: {SCORES}[0, -1, 0] -->1", "an index is written as whole numbers from 0"),
+        (f"a <!-- exactformer: {SCORES}[0, 1, 0, 0] -->1", "it has 3 indices"),
+        ("<!-- exactformer: step pattern -->", "did you mean blocks.0.attn.pattern?"),
+        ("<!-- exactformer: step attn.kq -->", "did you mean blocks.0.attn.qk?"),
+    ],
+)
+def test_problems_of_tables_and_indices(text: str, said: str) -> None:
+    found = problems(f"<!-- exactformer: use length4 -->\n\n{text}\n")
+    assert any(said in problem for problem in found), found
+
+
+def test_front_matter_that_leads_nowhere(tmp_path: Path) -> None:
+    assert "l.md:2: language is 'xx', not one of en, es" in problems("---\nlanguage: xx\n---\n# T\n")
+    text = "---\nnext: other\n---\n# T\n"
+    assert "next: there is no other.md beside this lesson" in problems(text, tmp_path)[0]
+    (tmp_path / "other.md").touch()
+    for name in ("other", "four-tokens"):
+        assert built(read(text.replace("other", name), "l.md", tmp_path))

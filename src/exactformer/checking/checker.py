@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,14 +75,14 @@ def check_file(source: str | os.PathLike[str]) -> CheckReport:
     return check_text(read_source(source), os.fspath(source))
 
 
-def read_source(source: str | os.PathLike[str]) -> str:
-    """The text of a file to the last character (also its line ends), or of a built-in lesson."""
+def read_source(source: str | os.PathLike[str], others: Sequence[str] = ()) -> str:
+    """The text of a file to the last character (also its line ends), or of a built-in lesson; `others` could have been meant."""
     name = os.fspath(source)
     if name in lessons():
         return lesson_text(name)
     if not name:
-        raise WorksheetError(f"the name of a file is empty (built-in lessons: {', '.join(lessons())})")
-    return read_text(Path(name), "lesson", lessons())
+        raise WorksheetError(f"the name of a file is empty (built-in lessons: {', '.join((*others, *lessons()))})")
+    return read_text(Path(name), "lesson", (*others, *lessons()))
 
 
 def _spans(claims: list[PrintedClaim], block: Block, file: str) -> Iterator[Span]:

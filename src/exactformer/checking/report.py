@@ -96,12 +96,14 @@ def _digits(finding: Finding) -> str:
 def _summary(report: CheckReport) -> str:
     if not report.findings:
         return "no claims"
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
-    summary = f"{counted(report.findings)}: {counts}"
-    first = report.first_wrong
+    judged = CheckReport(report.name, tuple(f for f in report.findings if not (f.kind == "view" and f.bad)))
+    stale = len(report.findings) - len(judged.findings)
+    counts = [f"{count} {verdict}" for verdict, count in judged.counts.items() if count] + [f"{stale} not built"] * bool(stale)
+    summary = f"{counted(report.findings)}: {', '.join(counts)}"
+    first = judged.first_wrong
     if first is None:
         return summary
-    own = len(report.slips)
+    own = len(judged.slips)
     slips = "1 new error" if own == 1 else f"{own} new errors"
     return f"{summary}; {slips}; first wrong: {first.place}, line {first.line}"
 

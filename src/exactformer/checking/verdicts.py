@@ -65,7 +65,9 @@ def _judged(x: Number, printed: Printed, value: Number) -> Verdict:
     beyond = Exact(value.value + side * unit.value)
     if side * compare(x, value) >= 0 and side * compare(x, beyond) < 0:
         return Verdict.TRUNCATED
-    return Verdict.LAST_DIGIT if _within(x, value, unit, fmpq(1)) else Verdict.WRONG  # at most one unit of the last place away
+    counts = type(x) is Exact and x.value.q == 1 and printed.place == 0  # 15 for 16 is another number, not a bad rounding
+    near = _within(x, value, unit, fmpq(1))  # at most one unit of the last place away
+    return Verdict.LAST_DIGIT if near and not counts else Verdict.WRONG
 
 
 def _within(x: Number, centre: Exact, unit: Exact, units: fmpq) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from exactformer.cli.check import command as check_command
 from exactformer.cli.common import BAD_INPUT, DONE, REFUTED, UNDECIDED
 from exactformer.files import write_whole
 from exactformer.messages import Refused, printable
@@ -41,27 +42,38 @@ def new(name: str, title: str) -> None:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--check", is_flag=True, help="Write nothing; status 1 where building would change a file.")
 def build(files: tuple[str, ...], check: bool) -> None:
-    """Write numbers and views into lessons, and nothing else. All files are written, or none."""
-    from exactformer.lessons import built
+    """Write numbers and views into lessons, and nothing else. All files are written, or none.
+
+    Claims are proved: status 1 where one is wrong, 3 where one is undecided. Numbers that you typed are told where they are
+    written over.
+    """
+    from exactformer.lessons.building import build as build_lesson
     from exactformer.lessons.built_in import read_lesson
+    from exactformer.lessons.checking import problems, reported
     from exactformer.numbers import Undecided
 
     changed: list[tuple[Path, str]] = []
-    status = DONE
+    told: list[str] = []
+    status, verdict = DONE, DONE
     for name in files:
         try:
             lesson = read_lesson(Path(name))
-            text = built(lesson)
+            made = build_lesson(lesson)
+            found = reported(made.found)
         except (Refused, Undecided) as error:
             for problem in getattr(error, "problems", [str(error)]):
                 click.echo(f"exactformer: {printable(problem)}", err=True)
             status = BAD_INPUT if isinstance(error, Refused) else status or UNDECIDED
             continue
-        if text != lesson.text:
-            changed.append((Path(name), text))
+        told += [*made.changes, *problems(found)]
+        verdict = REFUTED if found.status == REFUTED else verdict or found.status
+        if made.text != lesson.text:
+            changed.append((Path(name), made.text))
     if status != DONE:
         click.echo("exactformer: nothing was written", err=True) if len(files) > 1 else None
         sys.exit(status)
+    for line in told:
+        click.echo(printable(line))
     for path, text in changed:
         if not check:
             _write(path, text)
@@ -69,7 +81,10 @@ def build(files: tuple[str, ...], check: bool) -> None:
     current = len(files) - len(changed)
     if current:
         click.echo(f"{current} {'lesson is' if current == 1 else 'lessons are'} current")
-    sys.exit(REFUTED if check and changed else DONE)
+    sys.exit(REFUTED if check and changed else verdict)
+
+
+command.add_command(check_command, "check")
 
 
 @command.command("list")

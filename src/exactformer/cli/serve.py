@@ -80,12 +80,12 @@ def command(
 
 def _lesson(source: str) -> str:
     """The address of a lesson on the page. What is not right in it is told here, and on the page."""
-    from exactformer.lessons.checking import problems
+    from exactformer.lessons.checking import problems, report
     from exactformer.lessons.shelf import Shelf
 
     shelf = Shelf.of([source])
     ((slug, _),) = shelf.own
-    for line in problems(shelf.read(slug)):
+    for line in problems(report(shelf.read(slug))):
         click.echo(f"exactformer: {printable(line)}", err=True)
     return f"#lesson/{slug}"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from exactformer.checking.verdicts import Verdict, judge
 from exactformer.lessons.examining import Entry, Examined, examined
 from exactformer.lessons.lesson import Lesson, LessonError, Span, View
-from exactformer.lessons.numerals import corrected, printed, written
+from exactformer.lessons.numerals import corrected, filled, printed
 from exactformer.lessons.reader import read
 from exactformer.messages import short
 from exactformer.numbers import Undecided
@@ -23,21 +25,49 @@ def built(lesson: Lesson) -> str:
     >>> print(built(read(text.replace("0.33", "?"))).splitlines()[-1])
     It is <!-- exactformer: blocks.0.attn.pattern[0, 1, 0] -->1/(1+e).
     """
+    return build(lesson).text
+
+
+class Edit(NamedTuple):
+    """What is to be written, and where; `over` is the bound number that somebody had typed there."""
+
+    span: Span
+    text: str
+    over: str = ""
+
+
+class Build(NamedTuple):
+    """The text, the lines that tell which typed numbers are written over, and the built lesson held against its passes."""
+
+    text: str
+    changes: tuple[str, ...]
+    found: Examined
+
+
+def build(lesson: Lesson) -> Build:
+    """
+    >>> text = "<!-- exactformer: use capstone -->\\n\\nIt is <!-- exactformer: blocks.0.attn.pattern[0, 1, 0] -->0.33.\\n"
+    >>> build(read(text)).changes
+    ('lesson.md:3: 0.33 → 0.27',)
+    """
     found = examined(lesson)
+    made = sorted(edits(found))
     text = lesson.text
-    for (start, end), better in sorted(edits(found), reverse=True):
+    for (start, end), better, _ in reversed(made):
         text = text[:start] + better + text[end:]
     if text != lesson.text:
         again = read(text, lesson.name, lesson.folder)
-        if len(again.blocks) < len(lesson.blocks) or edits(examined(again)):
+        found = examined(again)
+        if len(again.blocks) < len(lesson.blocks) or edits(found):
             raise LessonError([f"{lesson.name}: was not built: with its numbers written it does not read as it should"])
-    return text
+    changes = (f"{lesson.name}:{lesson.line(each.span[0])}: {each.over} → {each.text}" for each in made if each.over)
+    return Build(text, tuple(changes), found)
 
 
-def edits(found: Examined) -> list[tuple[Span, str]]:
-    """What is to be written, and where."""
+def edits(found: Examined) -> list[Edit]:
+    """All that is to be written."""
     problems: list[str] = []
-    result: list[tuple[Span, str]] = []
+    result: list[Edit] = []
     name = found.lesson.name
     for entry in found.entries:
         try:
@@ -46,10 +76,10 @@ def edits(found: Examined) -> list[tuple[Span, str]]:
             problems.append(f"{name}:{entry.bound.line}: {entry.bound.to}: {short(entry.spot.text)}: {error}")
             continue
         if better is not None:
-            result.append((entry.spot.span, better))
+            result.append(Edit(entry.spot.span, better, "" if entry.spot.open else entry.spot.text))
     for row in found.rows:
         try:
-            result.append((row.spot.span, f"({', '.join(written(x, row.spot.style) for x in row.values)})"))
+            result.append(Edit(row.spot.span, f"({', '.join(filled(x, row.spot) for x in row.values)})"))
         except (ValueError, Undecided) as error:
             problems.append(f"{name}:{row.bound.line}: {row.bound.to}: {error}")
     for view, _, text in found.views:
@@ -64,12 +94,12 @@ def edits(found: Examined) -> list[tuple[Span, str]]:
 def better_of(entry: Entry) -> str | None:
     """What should stand there; None where what stands there is right, or undecided."""
     if entry.spot.open:
-        return written(entry.value, entry.spot.style)
-    claim = printed(entry.spot.text, entry.of_tokens)
+        return filled(entry.value, entry.spot)
+    claim = printed(entry.spot.text, entry.of_tokens, entry.spot.percent)
     if judge(entry.value, claim) in _FINE:
         return None
-    better = corrected(entry.value, claim, entry.spot.style)
-    if judge(entry.value, printed(better, entry.of_tokens)) is not Verdict.RIGHT:
+    better = corrected(entry.value, claim, entry.spot)
+    if judge(entry.value, printed(better, entry.of_tokens, entry.spot.percent)) is not Verdict.RIGHT:
         raise ValueError(f"cannot be corrected: it stands for {better}")
     return better
 
@@ -88,12 +118,12 @@ def is_current(view: View, text: str, lesson: Lesson) -> bool:
     return view.written is not None and lesson.text[slice(*view.written)].replace("\r\n", "\n") == region(view, text)
 
 
-def _of_view(view: View, text: str, lesson: Lesson) -> tuple[Span, str] | None:
+def _of_view(view: View, text: str, lesson: Lesson) -> Edit | None:
     if is_current(view, text, lesson):
         return None
     newline = "\r\n" if "\r\n" in lesson.text else "\n"
     lines = region(view, text).replace("\n", newline)
     if view.written is not None:
-        return view.written, lines
+        return Edit(view.written, lines)
     end = view.span[1]
-    return (end, end), f"{newline}{lines}{view.prefix}{CLOSING}"
+    return Edit((end, end), f"{newline}{lines}{view.prefix}{CLOSING}")

@@ -66,7 +66,7 @@ def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json
         return None if name in lessons() else Path(name).parent
 
     ways = Ways(
-        read=lambda source: lesson_text(os.fspath(source)) if os.fspath(source) in lessons() else read_source(source),
+        read=lambda source: lesson_text(os.fspath(source)) if os.fspath(source) in lessons() else read_source(source, lessons()),
         check=lambda text, name: check_text(text, name, folder(name)),
         fix=lambda text, found: fix_text(text, found, folder(found.name)),
         built_in=lambda: (*lessons(), *worksheet_lessons()),
@@ -75,14 +75,17 @@ def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json
 
 
 def report(lesson: Lesson) -> CheckReport:
-    found = examined(lesson)
+    return reported(examined(lesson))
+
+
+def reported(found: Examined) -> CheckReport:
     findings = [*_bound(found), *_rows(found), *_claims(found), *_views(found), *_printed(found)]
-    return CheckReport(lesson.name, tuple(sorted(findings, key=lambda f: f.span)))
+    return CheckReport(found.lesson.name, tuple(sorted(findings, key=lambda f: f.span)))
 
 
-def problems(lesson: Lesson) -> list[str]:
+def problems(found: CheckReport) -> list[str]:
     """A line for all that is not right in a lesson."""
-    return report_lines(report(lesson))[:-1]  # without the summary
+    return report_lines(found)[:-1]  # without the summary
 
 
 def _bound(found: Examined) -> Iterator[Finding]:
@@ -93,9 +96,8 @@ def _bound(found: Examined) -> Iterator[Finding]:
             yield _unwritten(found, entry.bound.line, str(entry.bound.to), entry.spot.span)
             continue
         try:
-            claim = PrintedClaim(
-                entry.node, entry.index, printed(entry.spot.text, entry.of_tokens), ("bound", entry.bound.line, "number")
-            )
+            said = printed(entry.spot.text, entry.of_tokens, entry.spot.percent)
+            claim = PrintedClaim(entry.node, entry.index, said, ("bound", entry.bound.line, "number"))
         except (ValueError, Undecided) as error:
             problems.append(f"{found.lesson.name}:{found.lesson.line(entry.spot.span[0])}: {entry.bound.to}: {error}")
             continue
@@ -110,7 +112,7 @@ def _bound(found: Examined) -> Iterator[Finding]:
 
 def _true(entry: Entry, claim: PrintedClaim, one: Finding) -> str:
     try:
-        return corrected(entry.value, claim.printed, entry.spot.style)
+        return corrected(entry.value, claim.printed, entry.spot)
     except (ValueError, Undecided):
         return one.true
 

@@ -1,9 +1,9 @@
-"""Claims about a pass: `probs[0, 1] = 1/2`, `sum blocks.0.attn.pattern[0, 1] = 1`, `token = a`, `embed is exact`."""
+"""Claims about a pass: `probs[0, 1] = 1/2`, `sum blocks.0.attn.pattern[0, 1] = 1`, `token = a`, `embed is exact`, `a / b = e`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from flint import arb
@@ -12,22 +12,23 @@ from exactformer.checking.verdicts import Verdict
 from exactformer.lessons.directives import DirectiveError, reference
 from exactformer.lessons.lesson import Reference
 from exactformer.lessons.numerals import plain
-from exactformer.lessons.passes import PassError, Source, entry, gradient_of, step_at, trace_of
+from exactformer.lessons.passes import PassError, Source, entry, gradient_of, named_pass, step_at, trace_of
 from exactformer.messages import quoted, short
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.operations.attention import ARGMAX
 from exactformer.numbers import Exact, Named, Undecided, Undefined, closed_form, compare, recover, total
+from exactformer.numbers.expression import NAMES
 from exactformer.render.values import show
 
 _COMPARED = re.compile(r"(.+?)\s*(<=|>=|!=|≤|≥|≠|=|<|>)\s*(.+)")
 _IS = re.compile(r"(.+?)\s+is\s+(?:an?\s+)?(\w+)")
-_REFERENCE = re.compile(r"(sum\s+)?([A-Za-z_][\w.]*)\s*(\[[^\]]*\])?")
+_REFERENCE = re.compile(r"(sum\s+)?((?:[A-Za-z][\w-]*\s*:\s*)?([A-Za-zπ_][\w.]*)\s*(\[[^\]]*\])?)")
+_LETTERS = "abcdfghijkmnopqrstuvwxyz"  # names for references in a sum or a quotient
 _HOLDS: dict[str, Callable[[int], bool]] = {
     "=": lambda side: side == 0, "≠": lambda side: side != 0, "<": lambda side: side < 0, ">": lambda side: side > 0,
     "≤": lambda side: side <= 0, "≥": lambda side: side >= 0,
 }  # fmt: skip
 _SAME = {"<=": "≤", ">=": "≥", "!=": "≠"}
-_NAMES = ("e", "pi", "π")
 
 
 class Judged(NamedTuple):
@@ -35,8 +36,11 @@ class Judged(NamedTuple):
     why: str  # what is true instead, or what is undecided
 
 
-def judged(claim: str, source: Source) -> Judged:
-    """
+def judged(claim: str, source: Source, named: Mapping[str, Source] | None = None) -> Judged:
+    """Of a pass, and of those that have names.
+
+    >>> judged("blocks.0.attn.pattern[0, 1, 1] / blocks.0.attn.pattern[0, 1, 0] = e", Source("capstone")).why
+    'e = e'
     >>> print(*judged("sum blocks.0.attn.pattern[0, 1] = 1", Source("capstone")))
     right 1 = 1
     >>> judged("token = c", Source("capstone")).why
@@ -44,8 +48,9 @@ def judged(claim: str, source: Source) -> Judged:
     >>> judged("blocks.0.attn.pattern[0, 1] is exact", Source("capstone")).verdict.value
     'wrong'
     """
+    known = _Known(source, named or {})
     if (match := _IS.fullmatch(claim)) is not None:
-        return _kind(match[1], match[2], source)
+        return _kind(match[1], match[2], known)
     match = _COMPARED.fullmatch(claim)
     if match is None:
         raise PassError(
@@ -53,14 +58,14 @@ def judged(claim: str, source: Source) -> Judged:
         )
     left, sign, right = match.groups()
     sign = _SAME.get(sign, sign)
-    found = _token(left, sign, right, source)
+    found = _token(left, sign, right, known)
     if found is not None:
         return found
-    a, b = (_value(side, source) for side in (left, right))
-    if a is MASKED or b is MASKED:
-        holds = sign in "≠" if (a is MASKED) != (b is MASKED) else sign == "="
-        return Judged(Verdict.RIGHT if holds else Verdict.WRONG, f"{_shown(a)} and {_shown(b)}")
     try:
+        a, b = (_value(side, known) for side in (left, right))
+        if a is MASKED or b is MASKED:
+            holds = sign in "≠" if (a is MASKED) != (b is MASKED) else sign == "="
+            return Judged(Verdict.RIGHT if holds else Verdict.WRONG, f"{_shown(a)} and {_shown(b)}")
         side = _compared(a, b)
     except Undecided as undecided:
         return Judged(Verdict.UNDECIDED, str(undecided))
@@ -70,6 +75,14 @@ def judged(claim: str, source: Source) -> Judged:
     return Judged(Verdict.RIGHT if _HOLDS[sign](side) else Verdict.WRONG, f"{_shown(a)} {true} {_shown(b)}")
 
 
+class _Known(NamedTuple):
+    source: Source
+    named: Mapping[str, Source]
+
+    def of(self, to: Reference) -> Source:
+        return named_pass(to.of, self.named) if to.of else self.source
+
+
 def _compared(a: Any, b: Any) -> int | None:
     """Of balls, what holds for all numbers in them."""
     ends = [[Exact(x.lower().fmpq()), Exact(x.upper().fmpq())] if isinstance(x, arb) else [x, x] for x in (a, b)]
@@ -77,11 +90,11 @@ def _compared(a: Any, b: Any) -> int | None:
     return sides.pop() if len(sides) == 1 else None
 
 
-def _token(left: str, sign: str, right: str, source: Source) -> Judged | None:
+def _token(left: str, sign: str, right: str, known: _Known) -> Judged | None:
     match = _REFERENCE.fullmatch(left)
-    if match is None or match[2] != "token":
+    if match is None or match[3] != "token":
         return None
-    trace = trace_of(source._replace(backward=False, target=""))
+    trace = trace_of(known.of(_reference(left)).forward)
     if sign not in "=≠":
         raise PassError("claim: tokens are the same or not: write = or ≠")
     if not trace.output:
@@ -98,9 +111,9 @@ def _token(left: str, sign: str, right: str, source: Source) -> Judged | None:
     return Judged(Verdict.RIGHT if (out.token == said) == (sign == "=") else Verdict.WRONG, why)
 
 
-def _kind(left: str, word: str, source: Source) -> Judged:
-    step = step_at(source, _reference(left).step)
-    part = entry(step.values, _reference(left), whole=False)
+def _kind(left: str, word: str, known: _Known) -> Judged:
+    to = _reference(left)
+    part = entry(step_at(known.of(to), to.step).values, to, whole=False)
     values = list(part.flat)
     kinds = {_one(x) for x in values}
     tests: dict[str, bool] = {
@@ -126,23 +139,46 @@ def _one(x: Any) -> str:
     return "masked" if x is MASKED else "undefined" if isinstance(x, Undefined) else "ball" if isinstance(x, arb) else "token"
 
 
-def _value(text: str, source: Source) -> Any:
-    match = _REFERENCE.fullmatch(text.strip())
-    if match is None or match[2] in _NAMES:
-        try:
-            return closed_form(plain(text))
-        except ValueError as error:
-            raise PassError(f"claim: {error}") from None
-    if match[2] == "loss" and source.backward:
+def _value(text: str, known: _Known) -> Any:
+    """A number, an entry, or what is computed of them in the grammar of numbers: 2 * probs[0, 1] - 1/e."""
+    bare = plain(text).strip()
+    alone = _REFERENCE.fullmatch(bare)
+    if alone is not None and alone[2] not in NAMES:
+        return _referred(alone, known)
+    letters = iter(_LETTERS)
+    values: dict[str, Any] = {}
+
+    def letter(match: re.Match[str]) -> str:
+        if match[2] in NAMES:
+            return match[0]
+        value = _referred(match, known)
+        if not isinstance(value, Exact | Named):
+            raise PassError(f"claim: {short(match[0])} is no number to compute with: {_shown(value)}")
+        name = next(letters, "")
+        if not name:
+            raise PassError(f"claim: has more than {len(_LETTERS)} entries on a side")
+        values["x" + name] = value
+        return f"x{name}"
+
+    try:
+        return closed_form(_REFERENCE.sub(letter, bare), values)
+    except ValueError as error:
+        raise PassError(f"claim: {error}") from None
+
+
+def _referred(match: re.Match[str], known: _Known) -> Any:
+    """An entry, or with `sum` those of a row added up."""
+    to = _reference(match[2])
+    source = known.of(to)
+    if to.step == "loss" and source.backward:
         return gradient_of(source).loss
-    to = _reference(text)
     step = step_at(source, to.step)
     if step.operation is ARGMAX:
         raise PassError("claim: a token stands on the left, as in token = a")
     if match[1]:
         part = list(entry(step.values, to, whole=False).flat)
         return recover(total(_numbers([x for x in part if x is not MASKED], to)))
-    return _numbers([entry(step.values, to)], to)[0] if entry(step.values, to) is not MASKED else MASKED
+    return _numbers([entry(step.values, to)], to)[0]
 
 
 def _numbers(values: list[Any], to: Reference) -> list[Any]:
@@ -154,7 +190,7 @@ def _numbers(values: list[Any], to: Reference) -> list[Any]:
 
 def _reference(text: str) -> Reference:
     try:
-        return reference(text.strip().removeprefix("sum "))
+        return reference(text.strip())
     except DirectiveError as error:
         raise PassError(f"claim: {error}") from None
 

@@ -15,13 +15,14 @@ MOST_DIGITS = 1000
 MOST_HINTS = 10
 _WORD = re.compile(r'\s*(?:"([^"\n]*)"|(\[[^\]]*\])|([^\s"\[]+))')
 _INDEX = re.compile(r"\[\s*[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*\s*\]")
+_NAME = re.compile(r"[A-Za-z][\w-]*")
 _STEP = re.compile(r"[A-Za-z_][\w.]*")
 _VERBS = ("use", "step", "number", "picture", "break", "claim", "exercise")
 _OPTIONS = {
-    "use": ("tokens", "backward", "target"),
+    "use": ("tokens", "backward", "target", "break", "as"),
     "step": ("at", "head"),
     "number": ("digits",),
-    "picture": ("head",),
+    "picture": ("at", "head"),
     "break": ("from", "at", "head"),
     "exercise": ("tokens", "sum", "hint"),
 }
@@ -56,8 +57,18 @@ class _Words:
 
     def reference(self) -> Reference:
         step = self.take("the name of a step")
+        if step.endswith(":"):
+            step += self.take("the name of a step")
         index = self.left.pop(0)[1] if self.left and self.left[0][0] == "index" else ""
         return reference(step + index)
+
+    def mistake(self) -> str:
+        mistake = self.take("the name of a mistake")
+        if mistake not in MISTAKES:
+            near = get_close_matches(mistake, MISTAKES, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(MISTAKES)}"
+            raise DirectiveError(f"{self.verb}: there is no mistake {quoted(mistake)}: {hint}")
+        return mistake
 
 
 def directive(text: str) -> Use | Reference | View:
@@ -78,7 +89,8 @@ def directive(text: str) -> Use | Reference | View:
             raise DirectiveError("claim: what is claimed is missing, as in claim probs[0, 1] = 1/2")
         return View(0, (0, 0), "claim", claim=rest)
     if verb not in _VERBS:
-        if not _STEP.match(verb) or (rest and not stripped[len(verb) :].lstrip().startswith("[") and "[" not in verb):
+        named = verb.endswith(":") and _NAME.fullmatch(verb[:-1])
+        if not named and (not _STEP.match(verb) or (rest and not rest.startswith("[") and "[" not in verb)):
             raise DirectiveError(_unknown(stripped, verb))
         return reference(stripped)
     words = _Words(verb, _words(rest, verb))
@@ -87,17 +99,24 @@ def directive(text: str) -> Use | Reference | View:
 
 def reference(text: str) -> Reference:
     """
-    >>> reference("embed[0, 1]")
-    Reference(step='embed', index=(0, 1))
+    >>> reference("embed[0, 1]"), reference("wide: embed")
+    (Reference(step='embed', index=(0, 1), of=''), Reference(step='embed', index=(), of='wide'))
     """
-    name, bracket, _ = text.partition("[")
-    index = bracket + text[len(name) + 1 :] if bracket else ""
-    name = name.strip()
-    if not _STEP.fullmatch(name):
+    name, bracket, rest = text.partition("[")
+    index = bracket + rest
+    of, _, step = (part.strip() for part in name.rpartition(":"))
+    if not _STEP.fullmatch(step) or (of and not _NAME.fullmatch(of)):
         raise DirectiveError(f"{quoted(text)} is not the name of a step, such as blocks.0.attn.pattern[0, 1, 0]")
     if index and not _INDEX.fullmatch(index.strip()):
-        raise DirectiveError(f"{short(text)}: an index is written as whole numbers in brackets, as in {name}[0, 1]")
-    return Reference(name, tuple(int(n) for n in re.findall("[0-9]+", index)))
+        raise DirectiveError(f"{short(text)}: an index is written as whole numbers from 0 in brackets, such as [0, 1]")
+    return Reference(step, tuple(int(n) for n in re.findall("[0-9]+", index)), of)
+
+
+def called(name: str) -> str:
+    """The name that a lesson gives to a pass."""
+    if not _NAME.fullmatch(name):
+        raise DirectiveError(f"as {quoted(name)}: the name of a pass is a word of letters and digits, as in as wide")
+    return name
 
 
 def _unknown(text: str, verb: str) -> str:
@@ -123,7 +142,15 @@ def _use(words: _Words) -> Use:
     name = words.left.pop(0)[1] if words.left and words.left[0][0] == "text" else words.take("the name of an example or worksheet")
     found: dict[str, object] = {}
     for option in _options(words):
-        found[option] = True if option == "backward" else words.text(option)
+        match option:
+            case "backward":
+                found["backward"] = True
+            case "break":
+                found["mistake"] = words.mistake()
+            case "as":
+                found["called"] = called(words.take("the name that the pass is to have"))
+            case _:
+                found[option] = words.text(option)
     if "target" in found and not found.get("backward"):
         raise DirectiveError("use: target goes with backward")
     return Use(0, name, **found)  # type: ignore[arg-type]
@@ -132,14 +159,9 @@ def _use(words: _Words) -> Use:
 def _view(kind: ViewKind, words: _Words) -> View:
     found: dict[str, object] = {}
     if kind == "break":
-        mistake = words.take("the name of a mistake")
-        if mistake not in MISTAKES:
-            near = get_close_matches(mistake, MISTAKES, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(MISTAKES)}"
-            raise DirectiveError(f"break: there is no mistake {quoted(mistake)}: {hint}")
+        found["mistake"] = words.mistake()
         if words.take("from STEP") != "from":
             raise DirectiveError("break: write from and the name of a step after the mistake")
-        found["mistake"] = mistake
     to = words.reference()
     hints: list[str] = []
     for option in _options(words):
@@ -158,8 +180,6 @@ def _view(kind: ViewKind, words: _Words) -> View:
                 hints.append(words.text("hint"))
                 if len(hints) > MOST_HINTS:
                     raise DirectiveError(f"exercise: more than {MOST_HINTS} hints")
-    if kind in ("number", "exercise") and not to.index:
-        raise DirectiveError(f"{kind}: say which entry of {to.step}, as in {to.step}[0, 1]")
     return View(0, (0, 0), kind, to, hints=tuple(hints), **found)  # type: ignore[arg-type]
 
 

@@ -13,10 +13,13 @@ from exactformer.checking.checker import Claim, Known, claims_of
 from exactformer.checking.gradients import nodes as gradient_nodes
 from exactformer.checking.record import Node, Record
 from exactformer.checking.steps import record_of
+from exactformer.lessons.built_in import lessons
 from exactformer.lessons.claims import Judged, judged
 from exactformer.lessons.languages import words
 from exactformer.lessons.lesson import Bound, Index, Lesson, LessonError, Spot, Use, View
-from exactformer.lessons.passes import PassError, Source, entry, gradient_of, has_model, source_of, step_at, times, trace_of
+from exactformer.lessons.numerals import is_number
+from exactformer.lessons.passes import PassError, Passes, Source, entry, gradient_of, has_model, step_at, times, trace_of
+from exactformer.lessons.spots import percentage
 from exactformer.lessons.views import written
 from exactformer.messages import Refused
 from exactformer.model.operations.attention import ARGMAX
@@ -55,7 +58,6 @@ class Examined:
     views: list[tuple[View, Source, str]] = field(default_factory=list)
     claims: list[tuple[View, Judged]] = field(default_factory=list)
     printed: list[Claim] = field(default_factory=list)  # of the tables [[claims]] of fenced worksheets
-    sources: dict[int, Source] = field(default_factory=dict)  # by the place of the block in the lesson
 
 
 def examined(lesson: Lesson) -> Examined:
@@ -67,24 +69,36 @@ class _Examination:
     def __init__(self, lesson: Lesson) -> None:
         self.lesson, self.found = lesson, Examined(lesson)
         self.problems: list[str] = []
-        self.source: Source | None = None
+        self.passes = Passes(lesson)
         self.record = Record()
+        self.records: dict[Source, Record] = {}
         self.known = Known(self.record, None)
 
     def made(self) -> Examined:
-        for n, block in enumerate(self.lesson.blocks):
+        self.follows()
+        for block in self.lesson.blocks:
             match block:
                 case Use():
                     self.attempt(block.line, lambda block=block: self.use(block))  # type: ignore[misc]
-                case Bound() if self.source is not None:
+                case Bound() if self.ready(block):
                     self.attempt(block.line, lambda block=block: self.bound(block))  # type: ignore[misc]
-                case View() if self.source is not None:
+                case View() if self.ready(block):
                     self.attempt(block.line, lambda block=block: self.view(block))  # type: ignore[misc]
-            if self.source is not None:
-                self.found.sources[n] = self.source
         if self.problems:
             raise LessonError(self.problems)
         return self.found
+
+    def follows(self) -> None:
+        """Is there the lesson that is named as the next?"""
+        after, folder = self.lesson.next, self.lesson.folder
+        if after and folder is not None and after not in lessons() and not (folder / f"{after}.md").is_file():
+            there = f"there is no {after}.md beside this lesson, nor a built-in lesson of that name ({', '.join(lessons())})"
+            self.problems.append(f"{self.lesson.name}: next: {there}")
+
+    def ready(self, block: Bound | View) -> bool:
+        """Is its pass there? Of one that failed was told already."""
+        named = self.passes.named.get(block.to.of)
+        return self.passes.now is not None if not block.to.of else named is None or named in self.records
 
     def attempt(self, line: int, what: Callable[[], T]) -> None:
         try:
@@ -99,9 +113,9 @@ class _Examination:
         if use.fence >= 0 and not has_model(use, self.lesson.name):
             self.claims(use)
             return
-        self.source = None  # where this fails, what follows is not held against the pass before
-        source = source_of(use, self.lesson)
-        trace = trace_of(source._replace(backward=False, target=""))
+        source = self.passes.use(use)
+        self.passes.now = None  # where this fails, what follows is not held against the pass before
+        trace = trace_of(source.forward)
         self.record = record_of(trace)
         for weight in trace.weights:
             self.record.add(Node(weight.name, weight.values, (), lambda inputs: inputs[0]))
@@ -109,7 +123,7 @@ class _Examination:
             for node in gradient_nodes(gradient_of(source)):
                 self.record.add(node)
             self.record.has_gradients = True
-        self.source, self.known = source, Known(self.record, trace)
+        self.passes.now, self.records[source], self.known = source, self.record, Known(self.record, trace)
         self.claims(use)
 
     def claims(self, use: Use) -> None:
@@ -121,38 +135,37 @@ class _Examination:
         self.found.printed += found
 
     def view(self, view: View) -> None:
-        assert self.source is not None
+        source = self.passes.of(view.to)
         if view.kind == "claim":
-            self.found.claims.append((view, judged(view.claim, self.source)))
+            self.found.claims.append((view, judged(view.claim, source, self.passes.named)))
             return
         if view.kind == "exercise":
-            self.exercise(view)
-        self.found.views.append((view, self.source, written(view, self.source, words(self.lesson.language))))
+            self.exercise(view, source)
+        self.found.views.append((view, source, written(view, source, words(self.lesson.language))))
 
-    def exercise(self, view: View) -> None:
+    def exercise(self, view: View, source: Source) -> None:
         """Is there such a number? Its value is not looked at."""
-        assert self.source is not None
-        source = self.source if view.tokens is None else self.source._replace(tokens=view.tokens)
-        step = step_at(source, view.to.step)
+        step = step_at(source if view.tokens is None else source._replace(tokens=view.tokens), view.to.step)
         if view.total:
             total(list(entry(step.values, view.to, whole=False).flat))
         else:
             entry(step.values, view.to)
 
     def bound(self, bound: Bound) -> None:
-        assert self.source is not None
-        if bound.to.step == "loss" and "loss" in self.record.nodes:
-            values, of_tokens = self.record.nodes["loss"].truth, False
+        source = self.passes.of(bound.to)
+        record = self.records[source]
+        if bound.to.step == "loss" and "loss" in record.nodes:
+            values, of_tokens = record.nodes["loss"].truth, False
         else:
-            step = step_at(self.source, bound.to.step)
+            step = step_at(source, bound.to.step)
             of_tokens = step.operation is ARGMAX
-            values = self.record.nodes[step.name].truth
+            values = record.nodes[step.name].truth
         for spot, index in self.placed(bound, values):
             if index is None:
                 part = entry(values, bound.to, whole=False)
                 self.found.rows.append(Row(bound, spot, tuple(part.reshape(-1))))
             elif spot.text not in ("…", "..."):
-                self.found.entries.append(Entry(bound, spot, bound.to.step, index, values[index], self.record, of_tokens))
+                self.found.entries.append(Entry(bound, spot, bound.to.step, index, values[index], record, of_tokens))
 
     def placed(self, bound: Bound, values: Any) -> Iterator[tuple[Spot, Index | None]]:
         """Each printed number with the entry that it is bound to; None for a row that is still to be written."""
@@ -171,7 +184,7 @@ class _Examination:
         elif bound.kind == "number":
             yield from self.inline(bound, prefix, left)
         else:
-            yield from self.block(bound, prefix, left)
+            yield from self.block(bound, prefix, left, isinstance(values.flat[0], str))
 
     def inline(self, bound: Bound, prefix: Index, left: Index) -> Iterator[tuple[Spot, Index | None]]:
         """A row in the prose: (1, 0)."""
@@ -188,15 +201,15 @@ class _Examination:
         for n, each in enumerate(spots):
             yield each, (*prefix, n)
 
-    def block(self, bound: Bound, prefix: Index, left: Index) -> Iterator[tuple[Spot, Index]]:
+    def block(self, bound: Bound, prefix: Index, left: Index, of_tokens: bool) -> Iterator[tuple[Spot, Index]]:
         if len(left) > 2:
             raise PassError(f"{bound.to}: is {times(left)} numbers: say which of the {left[0]} is meant, as in {bound.to.step}[0]")
         high, wide = left if len(left) == 2 else (1, left[0])
-        rows = self.fitted(bound, high, wide)
+        rows = self.fitted(bound, high, wide, of_tokens)
         for i, j in np.ndindex(high, wide):
             yield rows[i][j], (*prefix, i, j) if len(left) == 2 else (*prefix, j)
 
-    def fitted(self, bound: Bound, high: int, wide: int) -> list[tuple[Spot, ...]]:
+    def fitted(self, bound: Bound, high: int, wide: int, of_tokens: bool) -> list[tuple[Spot, ...]]:
         """The printed numbers in so many rows; of a table, the last columns, after those that name its rows."""
         rows = list(bound.rows)
         if high == 1 and len(rows) == wide and bound.kind == "table":  # a row that stands as a column
@@ -205,14 +218,16 @@ class _Examination:
             flat = [spot for row in rows for spot in row]
             rows = [tuple(flat[i * wide : (i + 1) * wide]) for i in range(high)] if len(flat) == high * wide else rows
         enough = [len(row) >= wide if bound.kind == "table" else len(row) == wide for row in rows]
-        if len(rows) != high or not all(enough):
-            there = f"{len(rows)} row{'s' * (len(rows) != 1)} of {len(rows[0]) if rows else 0}"
+        named = bound.kind == "table" and not of_tokens and bool(rows) and not any(is_number(row[0]) for row in rows)
+        if len(rows) != high or not all(enough) or (named and len(rows[0]) == wide):
+            columns = len(rows[0]) - named if rows else 0
+            there = f"{len(rows)} row{'s' * (len(rows) != 1)} of {columns}" + ", besides the names of its rows" * named
             raise PassError(f"{bound.to}: is {high} × {wide} numbers, but the {bound.kind} has {there}")
         return [row[-wide:] for row in rows]
 
 
 def _split(spot: Spot) -> list[Spot]:
-    """The numbers of a row in brackets, each with its place."""
+    """The numbers of a row in brackets, each with its place. A percent sign behind the brackets is meant of each."""
     text, start = spot.text, spot.span[0]
     if text[:1] in ("(", "[") and text[-1:] in (")", "]"):
         inside = text[1:-1]
@@ -226,6 +241,7 @@ def _split(spot: Spot) -> list[Spot]:
             piece = inside[begin:n]
             left = len(piece) - len(piece.lstrip())
             bare = piece.strip()
-            found.append(Spot((start + begin + left, start + begin + left + len(bare)), bare, spot.style))
+            place = start + begin + left
+            found.append(percentage(text, Spot((place, place + len(bare)), bare, spot.style, spot.percent), spot.span[0]))
             begin = n + 1
     return found

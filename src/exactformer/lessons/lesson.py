@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from exactformer.messages import Refused
 Span = tuple[int, int]
 Index = tuple[int, ...]
 Style = Literal["plain", "bold", "code", "math"]
+OPEN = re.compile(r"[+\-−]?(?:[0-9]+|\?)\.\?+|\?")  # what building writes over: ? as it likes, 0.?? with two decimals
 ViewKind = Literal["step", "number", "picture", "break", "claim", "exercise"]
 
 
@@ -35,32 +37,42 @@ class Use:
     tokens: str | None = None
     backward: bool = False
     target: str = ""  # target tokens of the loss; "" for the input itself
+    mistake: str = ""  # one that is made on purpose
+    called: str = ""  # the name by which the lesson speaks of it later
     fence: int = -1  # where the fenced worksheet begins in the text, for its claims
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A step of the pass, or some of it: blocks.0.attn.pattern[0, 1]."""
+    """A step of the pass, or of one that has a name, or some of it: blocks.0.attn.pattern[0, 1], wide: embed."""
 
     step: str
     index: Index = ()
+    of: str = ""
 
     def __str__(self) -> str:
-        return self.step + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
+        named = f"{self.of}: " if self.of else ""
+        return named + self.step + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
 
 
 @dataclass(frozen=True)
 class Spot:
-    """Where one printed number stands, and how it is set."""
+    """Where one printed number stands, and how it is set; a percentage is a hundred times the number that is meant."""
 
     span: Span
     text: str
     style: Style = "plain"
+    percent: bool = False
 
     @property
     def open(self) -> bool:
         """Is it still to be written?"""
-        return self.text == "?"
+        return OPEN.fullmatch(self.text) is not None
+
+    @property
+    def places(self) -> int | None:
+        """How many decimals are asked for: 0.?? are two."""
+        return self.text.count("?", self.text.index(".")) if "." in self.text else None
 
 
 @dataclass(frozen=True)

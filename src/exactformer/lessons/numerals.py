@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
-from flint import arb
+from flint import arb, fmpq
 
 from exactformer.checking.printed import Claimed, Printed, Token
 from exactformer.checking.printed import read as read_printed
 from exactformer.checking.verdicts import Verdict, judge, nearest
-from exactformer.lessons.lesson import Style
+from exactformer.lessons.lesson import Spot, Style
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Named, Undecided, Undefined, closed_form
 
 SHORT = 14  # characters of a fraction or closed form that a student reads at a glance
 DECIMALS = 4
+HUNDRED = Exact(fmpq(100))
 _HIDDEN = ("-inf", "−inf", "-∞", "−∞", r"-\infty")
 _FRACTION = re.compile(r"\\[dt]?frac\s*(?:\{([^{}]*)\}|([0-9a-z]))\s*(?:\{([^{}]*)\}|([0-9a-z]))")
 _ROOT = re.compile(r"\\sqrt\s*(?:\{([^{}]*)\}|([0-9a-z]))")
@@ -32,14 +34,21 @@ _LATEX = {
 }
 
 
-def printed(text: str, of_tokens: bool = False) -> Claimed:
-    r"""What is read; ValueError says what is wrong with it.
+def printed(text: str, of_tokens: bool = False, percent: bool = False) -> Claimed:
+    r"""What is read; ValueError says what is wrong with it. 66.5 % is 0.665 with three decimals, and is rewritten as it was.
 
     >>> printed("0.270").place, printed("e/(1+e)").value, printed(r"\frac{1}{1+e}").value
     (-3, <e/(1+e)>, <1/(1+e)>)
+    >>> printed("66.5", percent=True).value, printed("66.5", percent=True).place, printed("66.5", percent=True).rewritten(731)
+    (exact('133/200'), -3, '73.1')
     """
     if of_tokens:
         return Token(text)
+    if percent:
+        found = printed(text)
+        assert isinstance(found, Printed)
+        whole, place = found.value, found.place
+        return replace(found, value=None if whole is None else whole / HUNDRED, place=None if place is None else place - 2)
     bare = text.strip()
     if bare in _HIDDEN:
         return Printed(text, None, None)
@@ -50,6 +59,14 @@ def printed(text: str, of_tokens: bool = False) -> Claimed:
     if bare.lstrip("+-−").replace(".", "").replace("_", "").isdigit():
         return read_printed(bare)  # a plain number that is refused says so in its own words
     return Printed(text, closed_form(plain(bare)), None)
+
+
+def is_number(spot: Spot) -> bool:
+    """Is it a number as one is written, or one that is still to be written or left out?"""
+    try:
+        return spot.open or spot.text in ("…", "...") or bool(printed(spot.text))
+    except (ValueError, Undecided):
+        return False
 
 
 def plain(latex: str) -> str:
@@ -70,6 +87,18 @@ def plain(latex: str) -> str:
         if text == before:
             break
     return text
+
+
+def filled(x: Any, spot: Spot) -> str:
+    """What is written for a question mark: the decimals that are asked for, of a percentage one, else the shortest form."""
+    if isinstance(x, str) or x is MASKED:
+        return written(x, spot.style)
+    value = x * HUNDRED if spot.percent and isinstance(x, Exact | Named | arb) else x
+    if spot.places is not None:
+        return decimal(value, spot.places)
+    if spot.percent:
+        return str(value) if isinstance(value, Exact) and value.value.q == 1 else decimal(value, 1)
+    return written(value, spot.style)
 
 
 def written(x: Any, style: Style = "plain") -> str:
@@ -123,10 +152,10 @@ def decimal(x: Any, places: int) -> str:
     return text
 
 
-def corrected(x: Any, claim: Claimed, style: Style) -> str:
+def corrected(x: Any, claim: Claimed, spot: Spot) -> str:
     """What should stand there: a decimal with as many places, an exact form as an exact form."""
     if isinstance(claim, Printed) and claim.place is not None and x is not MASKED:
         value = Exact(x.mid().fmpq()) if isinstance(x, arb) else x
         if isinstance(value, Exact | Named):
             return claim.rewritten(nearest(value, claim.place))
-    return written(x, style)
+    return filled(x, replace(spot, text="?"))

@@ -17,7 +17,7 @@ from markdown_it.tree import SyntaxTreeNode
 from exactformer.lessons.languages import Words, words
 from exactformer.lessons.lesson import Bound, Lesson, Span, Use, View
 from exactformer.lessons.numerals import plain
-from exactformer.lessons.passes import Source, has_model, source_of
+from exactformer.lessons.passes import Passes, Source, has_model
 from exactformer.lessons.scanning import Comment, Fence, code_spans, scan
 
 Tree = list[Any]  # [tag, attributes, *children]
@@ -73,14 +73,16 @@ class _Page:
         """The Markdown with every comment, view, bound number and formula replaced by a mark."""
         text = self.lesson.text
         changes: list[tuple[Span, str]] = [((0, self.lesson.body), "")]
-        source = -1
+        passes = Passes(self.lesson)
         for block in self.lesson.blocks:
-            if isinstance(block, Use) and (block.fence < 0 or has_model(block, self.lesson.name)):
-                source = self.source(source_of(block, self.lesson))
             match block:
+                case Use() if block.fence < 0 or has_model(block, self.lesson.name):
+                    passes.use(block)
                 case View():
+                    source = self.source(passes.of(block.to))
                     changes.append((block.span, f"\n{block.prefix}{self.view(block, source)}\n{block.prefix.rstrip()}"))
                 case Bound() if block.kind == "number":
+                    source = self.source(passes.of(block.to))
                     spot = block.rows[0][0]
                     changes.append((block.span, ""))
                     changes.append((spot.span, self.number(block, spot.text, spot.style, source)))
@@ -218,4 +220,4 @@ def _pass(source: Source) -> dict[str, Any]:
     """As the page's API takes it."""
     what = {"worksheet": source.worksheet, "name": source.name} if source.worksheet else {"example": source.name}
     edits = [] if source.tokens is None else [f"tokens={source.tokens}"]
-    return {**what, "edits": edits, "breaks": [], "arithmetic": "exact", "target": source.target}
+    return {**what, "edits": edits, "breaks": list(source.mistakes), "arithmetic": "exact", "target": source.target}

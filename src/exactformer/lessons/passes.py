@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -12,8 +13,9 @@ import numpy as np
 
 from exactformer.lessons.lesson import Lesson, Reference, Use
 from exactformer.messages import Refused, quoted
-from exactformer.model import InputError
+from exactformer.model import ConfigError, InputError
 from exactformer.model.breaking import broken
+from exactformer.model.operations.operation import short
 from exactformer.trace import Gradient, Step, Trace, usual_gradient
 from exactformer.worksheets import Worksheet, examples, load, loads
 from exactformer.worksheets.models import MODELS
@@ -34,10 +36,57 @@ class Source(NamedTuple):
     tokens: str | None = None
     backward: bool = False
     target: str = ""
-    mistake: str = ""
+    mistakes: tuple[str, ...] = ()
+
+    @property
+    def forward(self) -> Source:
+        return self._replace(backward=False, target="")
 
 
-def source_of(use: Use, lesson: Lesson) -> Source:
+class Passes:
+    """The passes of a lesson as it is read from top to bottom: the one that is meant, and those that have names."""
+
+    def __init__(self, lesson: Lesson) -> None:
+        self.lesson = lesson
+        self.now: Source | None = None
+        self.named: dict[str, Source] = {}
+
+    def use(self, use: Use) -> Source:
+        """From here on this one is meant; where it fails, none is."""
+        self.now = None
+        source = _again(use, self.named[use.name]) if use.name in self.named else _source(use, self.lesson)
+        if use.called in self.named or use.called in examples():
+            raise PassError(f"use: as {use.called}: there is a pass of that name already")
+        if use.called:
+            self.named[use.called] = source
+        self.now = source
+        return source
+
+    def of(self, to: Reference) -> Source:
+        """The pass that a reference speaks of."""
+        if not to.of:
+            assert self.now is not None
+            return self.now
+        return named_pass(to.of, self.named)
+
+
+def named_pass(name: str, named: Mapping[str, Source]) -> Source:
+    if name in named:
+        return named[name]
+    near = get_close_matches(name, named, 1)
+    there = f"did you mean {near[0]}?" if near else f"write use … as {name} above it"
+    raise PassError(f"there is no pass called {quoted(name)}: {there}")
+
+
+def _again(use: Use, source: Source) -> Source:
+    """A pass that has a name, with what is said of it now."""
+    tokens = source.tokens if use.tokens is None else use.tokens
+    mistakes = (*source.mistakes, use.mistake) if use.mistake else source.mistakes
+    backward, target = (True, use.target) if use.backward else (source.backward, source.target)
+    return source._replace(tokens=tokens, backward=backward, target=target, mistakes=mistakes)
+
+
+def _source(use: Use, lesson: Lesson) -> Source:
     """A worksheet beside the lesson is read here, and only from the lesson's own folder."""
     worksheet = use.worksheet
     if use.file:
@@ -51,7 +100,8 @@ def source_of(use: Use, lesson: Lesson) -> Source:
         )
         raise PassError(f"use: there is no example {quoted(use.name)}: {hint}")
     name = f"{lesson.name}:{use.line - 1}" if use.fence >= 0 else use.name
-    return Source(name, worksheet, use.tokens, use.backward, use.target)
+    mistakes = (use.mistake,) if use.mistake else ()
+    return Source(name, worksheet, use.tokens, use.backward, use.target, mistakes)
 
 
 def has_model(use: Use, name: str) -> bool:
@@ -68,6 +118,10 @@ def _beside(name: str, folder: Path | None) -> str:
     inside = not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts and "\\" not in name
     if not inside or not path.resolve().is_relative_to(here):
         raise PassError(f"use: {quoted(name)} is not in the folder of the lesson")
+    if not path.exists():
+        near = get_close_matches(name, sorted(each.name for each in folder.glob("*.toml")), 1)
+        hint = f"did you mean {near[0]}?" if near else "worksheets lie beside the lesson"
+        raise PassError(f"use: there is no file {quoted(name)} in the folder of the lesson: {hint}")
     return read_text(path, "example", examples()).removeprefix("\ufeff")
 
 
@@ -79,11 +133,12 @@ def worksheet_of(source: Source) -> Worksheet:
 
 @lru_cache(_KEPT)
 def trace_of(source: Source) -> Trace:
-    worksheet = worksheet_of(source._replace(tokens=None, backward=False, target="", mistake=""))
-    if source.mistake:
-        worksheet = replace(worksheet, model=broken(worksheet.model, [source.mistake]))
+    worksheet = worksheet_of(Source(source.name, source.worksheet))
     try:
-        return worksheet.trace(source.tokens)
+        model = broken(worksheet.model, source.mistakes)
+        return replace(worksheet, model=model).trace(source.tokens)
+    except ConfigError as error:
+        raise PassError(str(error).removeprefix("--")) from None
     except InputError as error:
         raise PassError(f"tokens: {error}") from None
 
@@ -91,7 +146,7 @@ def trace_of(source: Source) -> Trace:
 @lru_cache(_KEPT)
 def gradient_of(source: Source) -> Gradient:
     """From the loss of the target tokens, or of the input itself; without logits, from ones at the last position."""
-    trace = trace_of(source._replace(backward=False, target=""))
+    trace = trace_of(source.forward)
     try:
         return usual_gradient(trace, source.target)
     except InputError as error:
@@ -100,7 +155,7 @@ def gradient_of(source: Source) -> Gradient:
 
 def steps_of(source: Source) -> dict[str, Step]:
     """Every step by name: of the pass, of the backward pass where it is asked for, and the weights."""
-    trace = trace_of(source._replace(backward=False, target=""))
+    trace = trace_of(source.forward)
     found = {step.name: step for step in (*trace.steps, *trace.weights)}
     return found | ({step.name: step for step in gradient_of(source).steps} if source.backward else {})
 
@@ -111,9 +166,26 @@ def step_at(source: Source, name: str) -> Step:
         return found[name]
     if name.startswith("grad.") and not source.backward:
         raise PassError(f"{name}: the pass is used without backward, which brings gradients in")
-    near = get_close_matches(name, found, 1)
-    hint = f"did you mean {near[0]}?" if near else "exactformer trace lists the steps"
+    if name == "loss":
+        where = "a number in the prose or a claim may speak of it" if source.backward else "it goes with use … backward"
+        raise PassError(f"loss is not a step: {where}")
+    near = _meant(name, found)
+    hint = f"did you mean {near}?" if near else "exactformer trace lists the steps"
     raise PassError(f"there is no step {quoted(name)} here: {hint}")
+
+
+def _meant(name: str, steps: Iterable[str]) -> str:
+    """The step that somebody may have meant: by its last word, by the same letters, by its looks.
+
+    >>> steps = ("blocks.0.attn.q", "blocks.0.attn.qk", "blocks.0.attn.pattern")
+    >>> [_meant(name, steps) for name in ("pattern", "attn.kq", "attn.patern")]
+    ['blocks.0.attn.pattern', 'blocks.0.attn.qk', 'blocks.0.attn.pattern']
+    """
+    by_short = {short(step): step for step in reversed(list(steps))}
+    ends = [step for step in steps if step.endswith(f".{name}")]
+    near = get_close_matches(short(name), by_short, 3)
+    same = [each for each in near if sorted(each) == sorted(short(name))]
+    return ends[0] if ends else by_short[(same or near)[0]] if near else ""
 
 
 def entry(values: Any, to: Reference, whole: bool = True) -> Any:
@@ -126,10 +198,14 @@ def entry(values: Any, to: Reference, whole: bool = True) -> Any:
     shape = values.shape
     if whole and len(index) == len(shape) - 1 and shape[-1] == 1:
         index = (*index, 0)
-    if len(index) > len(shape) or any(i >= n for i, n in zip(index, shape, strict=False)):
-        raise PassError(f"{to}: {to.step} is {times(shape)} (counted from 0)")
+    if len(index) > len(shape):
+        raise PassError(f"{to}: {to.step} is {times(shape)}: it has {len(shape)} ind{'ex' if len(shape) == 1 else 'ices'}")
+    for place, (i, n) in enumerate(zip(index, shape, strict=False)):
+        if i >= n:
+            raise PassError(f"{to}: {to.step} is {times(shape)}, counted from 0: there is no {i} at place {place + 1}")
     if whole and len(index) < len(shape):
-        raise PassError(f"{to}: is {times(shape[len(index) :])} numbers, not one: {to.step} is {times(shape)}")
+        one = replace(to, index=(*index, *(0 for _ in shape[len(index) :])))
+        raise PassError(f"{to}: is {times(shape[len(index) :])} numbers, not one: say which, as in {one}")
     return values[index] if whole else np.asarray(values[index], dtype=object)
 
 

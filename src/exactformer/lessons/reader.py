@@ -8,7 +8,8 @@ from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any
 
-from exactformer.lessons.directives import DirectiveError, directive
+from exactformer.lessons.directives import DirectiveError, called, directive
+from exactformer.lessons.languages import languages
 from exactformer.lessons.lesson import Block, Bound, Lesson, LessonError, Prose, Span, Use, View
 from exactformer.lessons.scanning import LONGEST_COMMENT, Comment, Fence, Unclosed, scan
 from exactformer.lessons.spots import SpotError, behind, following
@@ -23,7 +24,6 @@ _CLOSING = re.compile(r"\s*/\s*exactformer\s*")
 _FRONT = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 _FIELDS = ("summary", "next", "language")
 _HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
-_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Z]{2})?")
 _MODEL = re.compile(r"^\s*\[(model|circuit)\]", re.MULTILINE)
 _RESERVED = re.compile("[\ue000-\ue002]")
 
@@ -111,7 +111,9 @@ class _Reader:
     def _use(self, comment: Comment, use: Use) -> None:
         self._prose(comment.span[0])
         if not comment.alone:
-            self._problem(comment.span[0], "use stands on a line of its own")
+            self._problem(
+                comment.span[0], "use stands on a line of its own; a pass with a name (use … as wide) is meant by wide: STEP"
+            )
         named = replace(use, line=self._line(comment.span[0]), file=use.name if use.name.endswith(".toml") else "")
         self._append(named, comment.span[1])
         self.used = True
@@ -158,7 +160,13 @@ class _Reader:
         if words[:1] == ["toml"] and (OURS in words or _MODEL.search(body)):
             self._prose(fence.span[0])
             line = self._line(fence.body[0])
-            self._append(Use(line, self.name, worksheet=body, fence=fence.body[0]), fence.span[0])
+            given = fence.info.split()
+            name = given[words.index("as") + 1] if "as" in words[:-1] else ""
+            try:
+                name = called(name) if name else ""
+            except DirectiveError as error:
+                self._problem(fence.span[0], str(error))
+            self._append(Use(line, self.name, worksheet=body, fence=fence.body[0], called=name), fence.span[0])
             self.used = self.used or bool(_MODEL.search(body))
 
     # -- small things
@@ -194,8 +202,8 @@ class _Reader:
                 near = get_close_matches(field.strip(), _FIELDS, 1)
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_FIELDS)}"
                 self.problems.append((n + 2, f"{quoted(line)} is no field of the front matter: {hint}"))
-            elif field.strip() == "language" and not _LANGUAGE.fullmatch(value.strip()):
-                self.problems.append((n + 2, f"language is {quoted(value.strip())}, not one such as en or es"))
+            elif field.strip() == "language" and value.strip() not in languages():
+                self.problems.append((n + 2, f"language is {quoted(value.strip())}, not one of {', '.join(languages())}"))
             else:
                 found[field.strip()] = value.strip()
         return found, match.end() + self.text.startswith("\ufeff")

@@ -7,15 +7,21 @@ notebook, another markup) is one more.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from exactformer.lessons.lesson import Span, Spot, Style
+from exactformer.lessons.lesson import OPEN, Span, Spot, Style
 from exactformer.lessons.scanning import PREFIX, Fence
 
 Rows = tuple[tuple[Spot, ...], ...]
-_NUMBER = re.compile(r"[+\-−]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:/[0-9]+)?|[-−](?:inf|∞)|\?|\.\.\.|…")
+_PRINTED = r"[+\-−]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:/[0-9]+)?|[-−](?:inf|∞)|\.\.\.|…"
+_NUMBER = re.compile(f"{OPEN.pattern}|{_PRINTED}")
 _IN_CODE = re.compile(rf"(?<![\w.])(?:{_NUMBER.pattern})(?![\w])|[A-Za-z_]\w*(?:\.\w+)*")
 _STYLES: tuple[tuple[str, Style], ...] = (("**", "bold"), ("__", "bold"), ("`", "code"), ("$", "math"), ("*", "bold"))
 _MATRIX = re.compile(r"\\begin\{([bpvBV]?matrix|array)\}(?:\{[lcr| ]*\})?(.*?)\\end\{\1\}", re.DOTALL)
+_BLANK = "[ \u00a0\u202f]"
+_OF_HUNDRED = rf"(?:\\?%|(?:percent|per{_BLANK}cent|por{_BLANK}ciento)\b)"
+_PERCENT = re.compile(rf"(.*?)(?:{_BLANK}|\\,)*{_OF_HUNDRED}", re.DOTALL)
+_PERCENT_BEHIND = re.compile(rf"(?:\*\*|__|[*`$])?{_BLANK}?{_OF_HUNDRED}")
 _DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _CELL = re.compile(r"(?:\\.|`[^`\n]*`|[^|\\`\n]|`)*")
 
@@ -27,9 +33,23 @@ class SpotError(ValueError):
 def behind(text: str, at: int) -> Spot:
     """The number that follows a comment directly.
 
-    >>> [behind(text, 0).text for text in ("0.27, and", "**1/(1+e)**.", "$\\\\frac12$", "`a`", "(1, 2)", "?")]
-    ['0.27', '1/(1+e)', '\\\\frac12', 'a', '(1, 2)', '?']
+    >>> [behind(text, 0).text for text in ("0.27, and", "**1/(1+e)**.", "$\\\\frac12$", "`a`", "(1, 2)", "?", "0.?? of")]
+    ['0.27', '1/(1+e)', '\\\\frac12', 'a', '(1, 2)', '?', '0.??']
+    >>> [(spot.text, spot.percent) for spot in (behind("66.5 %.", 0), behind("**67%**", 0), behind("12 percent", 0))]
+    [('66.5', True), ('67', True), ('12', True)]
     """
+    return percentage(text, _behind(text, at))
+
+
+def percentage(text: str, spot: Spot, start: int = 0) -> Spot:
+    """A number with a percent sign behind it, or within its marks; `start` is where the text begins that places are counted in."""
+    inside = _PERCENT.fullmatch(spot.text)
+    if inside is not None:
+        return replace(spot, span=(spot.span[0], spot.span[0] + len(inside[1])), text=inside[1], percent=True)
+    return replace(spot, percent=spot.percent or _PERCENT_BEHIND.match(text, spot.span[1] - start) is not None)
+
+
+def _behind(text: str, at: int) -> Spot:
     start = at
     while text[start : start + 2] == "≈ " or text[start : start + 1] == "≈":
         start += 2 if text[start + 1 : start + 2] == " " else 1
@@ -44,8 +64,10 @@ def behind(text: str, at: int) -> Spot:
             break
         end += 1
     run = text[start:end]
-    if run.startswith("?"):
-        return Spot((start, start + 1), "?")
+    if unwritten := OPEN.match(run):
+        return Spot((start, start + unwritten.end()), unwritten[0])
+    if re.match(r"[0-9.]*[0-9]\?\?", run):
+        raise SpotError(f"{run}: write a question mark for every decimal, as in 0.??, or the number")
     while run and (run[-1] in ".,;:!?…\"'”’»_" or (run[-1] in ")]" and run.count("(") < run.count(")"))):
         run = run[:-1]
     if not run:
@@ -127,7 +149,7 @@ def _matrix(text: str, start: int, end: int | None) -> tuple[str, Rows]:
             for cell in re.split(r"(&)", line):
                 if cell != "&":
                     spot = within(text, (place, place + len(cell)), "math")
-                    cells.append(Spot(spot.span, spot.text, "math"))
+                    cells.append(percentage(text, Spot(spot.span, spot.text, "math")))
                 place += len(cell)
             rows.append(tuple(cells))
         at += len(line)
@@ -148,7 +170,7 @@ def _table(text: str, start: int) -> tuple[str, Rows]:
         at = end + 1
     if len(lines) < 3 or not _DELIMITER.fullmatch(text[slice(*lines[1])].strip()):
         raise SpotError("what follows is no table: it needs a row of names, a row |---|---|, and rows of numbers")
-    return "table", tuple(tuple(within(text, cell) for cell in _cells(text, line)) for line in lines[2:])
+    return "table", tuple(tuple(percentage(text, within(text, cell)) for cell in _cells(text, line)) for line in lines[2:])
 
 
 def _cells(text: str, line: Span) -> list[Span]:

@@ -39,7 +39,7 @@ def written(view: View, source: Source, words: Words) -> str:
 
 def _step(view: View, source: Source, words: Words) -> str:
     step = _checked(view, source)
-    table = _table(step, trace_of(_forward(source)), view, words)
+    table = _table(step, trace_of(source.forward), view, words)
     title = words.title(step.op, step.title) if step.op != "gradient" else words.say("views", "gradient", of=short(step.name))
     formula = f": `{short(step.name)} = {step.formula}`" if step.formula else f": `{step.name}`"
     return f"**{plain(title)}**{formula}\n\n{table}"
@@ -61,7 +61,7 @@ def _number(view: View, source: Source, words: Words) -> str:
 
 
 def _broken(view: View, source: Source, words: Words) -> str:
-    right, wrong = source, source._replace(mistake=view.mistake)
+    right, wrong = source, source._replace(mistakes=(*source.mistakes, view.mistake))
     what = MISTAKES[view.mistake].what
     parts = []
     for label, each in (
@@ -69,17 +69,13 @@ def _broken(view: View, source: Source, words: Words) -> str:
         (f"{words.say('views', 'broken')} (`{view.mistake}`: {what})", wrong),
     ):
         try:
-            text = _table(_checked(view, each), trace_of(_forward(each)), view, words)
+            text = _table(_checked(view, each), trace_of(each.forward), view, words)
         except PassError:
             if each is right:
                 raise
             text = words.say("views", "no_such_step") + "\n"
         parts.append(f"{label}: `{short(view.to.step)}`\n\n{text}")
     return "\n".join(parts)
-
-
-def _forward(source: Source) -> Source:
-    return source._replace(backward=False, target="")
 
 
 def _checked(view: View, source: Source) -> Step:

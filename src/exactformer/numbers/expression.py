@@ -4,7 +4,7 @@
     product  = signed { (* | /) signed | power }       what stands side by side is multiplied: 2e, 3(1+e)
     signed   = { + | - } power                         -2^2 is -(2^2)
     power    = atom [ ^ { + | - } power ]              2^3^2 is 2^(3^2)
-    atom     = number | e | pi | function ( sum ) | √ atom | ( sum )
+    atom     = number | e | pi | function ( sum ) | √ atom | ( sum ) | a name that the caller knows
 
 A number is what `exact` takes. What can be read in two ways is refused, and so is what would fill memory or never end: the text,
 its nesting, the digits of rationals, the powers of closed forms and the effort of every proof on the way are bounded.
@@ -13,7 +13,7 @@ its nesting, the digits of rationals, the powers of closed forms and the effort 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from exactformer.messages import short
@@ -35,6 +35,7 @@ _BUDGET = Budget(bits=1024, work=100_000, cuts=3)
 _FUNCTIONS: dict[str, Callable[[Number], Number]] = {
     "exp": exp, "log": log, "ln": log, "sqrt": sqrt, "sin": sin, "cos": cos, "tanh": tanh, "erf": erf, "erfc": erfc,
 }  # fmt: skip
+NAMES = frozenset({"e", "pi", "Pi", "PI", "π", *_FUNCTIONS})
 _SAME = str.maketrans({"−": "-", "–": "-", "·": "*", "⋅": "*", "∙": "*", "×": "*", "÷": "/", "∕": "/", "⁄": "/"})
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _NUMBER = r"(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -49,19 +50,21 @@ class Expression(NamedTuple):
     size: int
 
 
-def closed_form(text: str) -> Number:
-    """The number that a text is; ValueError says in a line why it is none.
+def closed_form(text: str, known: Mapping[str, Number] | None = None) -> Number:
+    """The number that a text is; ValueError says in a line why it is none. `known` are numbers by names, which are letters.
 
+    >>> closed_form("x / (1 + x)", {"x": exact(2)})
+    exact('2/3')
     >>> closed_form("e/(1+e)"), closed_form("2·√2 / sqrt(8)"), closed_form("-3/10"), closed_form("1e-5")
     (<e/(1+e)>, exact('1'), exact('-3/10'), exact('1/100000'))
     >>> closed_form("1/2e")
     Traceback (most recent call last):
     ValueError: '1/2e' can be read in two ways: put brackets or a * where 'e' follows a quotient
     """
-    return recover(expression(text).value, _BUDGET)
+    return recover(expression(text, known).value, _BUDGET)
 
 
-def expression(text: str) -> Expression:
+def expression(text: str, known: Mapping[str, Number] | None = None) -> Expression:
     """A closed form with its size.
 
     >>> expression("1/(1 + e^-1)").size, expression("e/(1+e)").size
@@ -78,7 +81,7 @@ def expression(text: str) -> Expression:
     if either := _EITHER.search(text):
         near = text[max(0, either.start() - 8) : either.end() + 4].strip()
         raise ValueError(f"'{short(near)}' can be read in two ways: write a * before e, or a power of ten without e")
-    reader = _Reader(tokens, text)
+    reader = _Reader(tokens, text, known or {})
     value = reader.sum()
     if reader.next:
         raise ValueError(f"'{short(text)}': {_called(reader.next)} is not expected there")
@@ -114,8 +117,8 @@ def _called(token: str) -> str:
 class _Reader:
     """Reads and computes at once. Each rule takes the tokens that are its own."""
 
-    def __init__(self, tokens: list[str], text: str) -> None:
-        self.tokens, self.text = tokens[::-1], text
+    def __init__(self, tokens: list[str], text: str, known: Mapping[str, Number]) -> None:
+        self.tokens, self.text, self.known = tokens[::-1], text, known
         self.depth = self.proofs = 0
 
     @property
@@ -174,6 +177,8 @@ class _Reader:
             inside = self.atom()
             self.depth -= 1
             return self.applied("sqrt", inside)
+        if token in self.known:
+            return self.known[token]
         name = token.lower() if token in ("PI", "Pi") else token
         if name in ("e", "pi", "π"):
             return exp(1) if name == "e" else pi()

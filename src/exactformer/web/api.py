@@ -102,8 +102,8 @@ OPERATIONS = (
         {"text": {"type": "string", "maxLength": 2_000_000}, "name": {"type": "string", "maxLength": 200}}, ("text",),
     ),
     Operation(
-        "draw", "A lesson that is given as Markdown, as the page draws it: as GET /api/lesson, with `problems`, the lines of what is not "
-        "right in it. Worksheets beside it cannot be read.",
+        "draw", "A lesson that is given as Markdown, as the page draws it: as GET /api/lesson, with `problems`, the lines of "
+        "what is not right in it. Worksheets beside it cannot be read.",
         {"text": {"type": "string", "maxLength": 2_000_000}, "name": {"type": "string", "maxLength": 200}}, ("text",),
     ),
     Operation("lesson", "The text of a built-in lesson.", {"name": {"type": "string", "maxLength": 100}}, ("name",)),

@@ -42,8 +42,8 @@ def application(
 ) -> Starlette:
     """The ASGI application; it answers requests for `hosts` alone. Tokens of `model` are proved, in `token_seconds` each.
 
-    A `text` is the worksheet of the model, which is then not read from a file. `own` are files of lessons, shown before the built-in
-    ones; they are read anew whenever they are asked for, so that who writes one sees it as it is.
+    A `text` is the worksheet of the model, which is then not read from a file. `own` are files of lessons, shown before the
+    built-in ones; they are read anew whenever they are asked for, so that who writes one sees it as it is.
     """
     mine = list(own)
 

@@ -147,7 +147,7 @@ def _shown(pages: Iterable[dict[str, Any]]) -> Iterator[Source]:
                 source = Source.read(page["passes"][part["pass"]])
                 yield source
                 if "mistake" in part:
-                    yield replace(source, breaks=(part["mistake"],))
+                    yield replace(source, breaks=(*source.breaks, part["mistake"]))
 
 
 def _asked(pages: Iterable[dict[str, Any]]) -> dict[Source, list[dict[str, Any]]]:

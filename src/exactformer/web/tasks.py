@@ -206,12 +206,13 @@ def drawn(text: str, name: str = "lesson.md") -> dict[str, Any]:
 
 def _judged(lesson: Lesson) -> dict[str, Any]:
     """A lesson that nobody has checked yet: the lines of what is not right in it, and of each claim whether it holds."""
-    verdicts = iter([str(finding.verdict) for finding in report(lesson).findings if finding.kind == "claim"])
+    found = report(lesson)
+    verdicts = iter([str(finding.verdict) for finding in found.findings if finding.kind == "claim"])
     page = lesson_page(lesson)
     for view in page["views"]:
         if view["kind"] == "claim":
             view["verdict"] = next(verdicts)
-    return page | {"problems": problems(lesson)}
+    return page | {"problems": problems(found)}
 
 
 def heads(source: Source) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class LessonPage {
 
   /** A broken pass beside the one that it is of. */
   broken(book, mistake) {
-    const source = { ...book.source, breaks: [mistake] };
+    const source = { ...book.source, breaks: [...book.source.breaks, mistake] };
     const key = JSON.stringify(source);
     if (!this.books.has(key)) this.books.set(key, this.store.ask("pass", { source }).then((outline) => new Book(this.store, source, outline)));
     return this.books.get(key);
@@ -166,7 +166,7 @@ class LessonPage {
 
   claim({ claim, verdict = "right" }) {
     const [mark, said] = { right: ["✓", this.say.checked], undecided: ["?", this.say.undecided] }[verdict] ?? ["✗", this.say.refuted];
-    return h("p", { class: `claim ${verdict}` }, h("span", { class: "tick", "aria-hidden": "true" }, `${mark} `), h("code", {}, claim), ` ${said}`);
+    return h("p", { class: `claim ${verdict}` }, h("span", { class: "tick", "aria-hidden": "true" }, `${mark} `), h("code", {}, shortened(claim)), ` ${said}`);
   }
 
   async filled(box, view) {
@@ -234,15 +234,16 @@ class LessonPage {
     if (!drawn || (drawn.drawable && !drawn.drawable(step))) return this.step(box, book, step, view);
     const all = step.shape.length === 3 ? step.shape[0] : 1;
     const heads = view.head === null ? Array.from({ length: all }, (_, n) => n) : [view.head];
+    const { part, place } = rowOf(step, view.position ?? null);
     const pictures = heads.map((head) =>
-      drawn.picture(step, {
-        at: (index) => book.at(step.name, index),
-        label: (axis, n) => book.label(step, axis, n, head),
+      drawn.picture(part, {
+        at: (index) => book.at(step.name, place(index)),
+        label: (axis, n) => book.label(step, axis, axis === step.shape.length - 2 ? place([n, 0])[0] : n, head),
         tokens: book.tokens,
         vocabulary: book.model.vocabulary,
         head,
         caption: heads.length > 1 ? `${short(step.name)}, ${this.data.words.views.head} ${head}` : short(step.name),
-        open: (index) => this.open(box, book, { name: step.name, index }),
+        open: (index) => this.open(box, book, { name: step.name, index: place(index) }),
       }),
     );
     return [...this.heading(step), h("div", { class: "matrices" }, pictures), await this.onwards(book, step, view)];
@@ -280,7 +281,7 @@ class LessonPage {
       const found = await book.store.ask("answer", { source: book.source, cell, answer, hints: more });
       return { ...found, hints: [...own, ...found.hints], last: hints >= view.hints.length && found.last };
     };
-    return [made.answerBox(ask, { question: `${cell} = ?`, label: this.say.your_turn })];
+    return [made.answerBox(ask, { question: shortened(`${cell} = ?`), label: this.say.your_turn })];
   }
 
   // -- numbers
@@ -339,6 +340,18 @@ class LessonPage {
     this.opened = null;
     if (back) before?.focus();
   }
+}
+
+/** One row of a step as a step of its own, which is drawn alone; and the place in the step of a place in it. */
+function rowOf(step, position) {
+  if (position === null || step.shape.length < 2) return { part: step, place: (index) => index };
+  const part = { ...step, shape: [...step.shape.slice(0, -2), 1, step.shape.at(-1)], axes: step.axes?.with(-2, "") };
+  return { part, place: (index) => index.with(-2, position) };
+}
+
+/** Names of steps as people say them. */
+function shortened(text) {
+  return text.replaceAll(/\bblocks\.\d+\.[\w.]+/g, (name) => short(name));
 }
 
 /** An index with the axes of one entry that were left out. */
