@@ -99,6 +99,13 @@ def test_build_tells_what_it_writes_over_and_writes_it() -> None:
     assert "-->1, <!-- exactformer: embed[0, 1] -->0." in file.read_text(encoding="utf-8")
 
 
+def test_the_glossary_is_listed() -> None:
+    status, said = run("glossary", "--language", "es")
+    assert status == 0
+    assert len(said.splitlines()) > 40
+    assert "softmax" in run("glossary")[1]
+
+
 def test_check_stands_beside_build() -> None:
     run("new", "my-lesson")
     assert run("check", "my-lesson.md")[0] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 
 import pytest
 
@@ -67,3 +68,24 @@ def test_terms_are_explained_in_one_sentence_and_met_once(language: str) -> None
     for term in words(language).glossary.values():
         assert len(term.text) <= 160
         assert term.text.endswith(".")
+
+
+def test_texts_of_the_page_stand_in_its_modules() -> None:
+    static = files("exactformer.web") / "static"
+    said = "".join((static / name).read_text(encoding="utf-8") for name in ("number.js", "answer.js"))
+    for text in words().tables["texts"]:
+        assert re.search(rf'say\([^)]*"{re.escape(text)}"', said), text
+    called = re.findall(r'say\("([^"]+)"\)', said)
+    assert set(called) <= set(words().tables["texts"])
+    assert len(called) > 10
+
+
+def test_mistakes_are_told_in_the_language_of_the_lesson() -> None:
+    use = "<!-- exactformer: use capstone -->\n<!-- exactformer: break no-mask from blocks.0.attn.masked -->\n"
+    text = f"---\nlanguage: es\n---\n{use}"
+    assert "Roto (`no-mask`: no se oculta nada)" in built(read(text))
+
+
+def test_a_gradient_is_called_one_on_both_sides() -> None:
+    text = "<!-- exactformer: use capstone backward -->\n<!-- exactformer: step grad.blocks.0.attn.pattern -->\n"
+    assert "`∂attn.pattern = ∂attn.z · attn.vᵀ`" in built(read(text))

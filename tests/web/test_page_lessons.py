@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import httpx
@@ -118,8 +119,14 @@ def test_a_lesson_in_spanish(page: Page, server: Serving) -> None:
     expect(page.locator("main.lesson")).to_have_attribute("lang", "es")
     expect(page.locator(".around")).to_contain_text("Siguiente")
     expect(page.locator(".view-title").first).not_to_have_text("Look up each token's vector")
+    page.locator(".bound").first.click()
+    expect(page.locator(".opened")).to_contain_text("Viene de")
+    expect(page.locator(".opened .badge")).to_have_text(re.compile("exacto|fórmula|se simplifica"))
+    expect(page.get_by_role("button", name="Ocúltalo y déjame probar")).to_be_visible()
+    expect(page.locator(".view-exercise").get_by_role("button", name="Pista").first).to_be_visible()
     page.get_by_role("link", name="English").click()
     expect(page.locator("main.lesson")).to_have_attribute("lang", "en")
+    expect(page.locator(".view-exercise").get_by_role("button", name="Hint").first).to_be_visible()
 
 
 def test_a_lesson_that_is_not_there_is_told(page: Page, server: Serving) -> None:

@@ -87,6 +87,16 @@ def build(files: tuple[str, ...], check: bool) -> None:
 command.add_command(check_command, "check")
 
 
+@command.command("glossary")
+@click.option("--language", default="en", show_default=True, help="In this language.")
+def glossary(language: str) -> None:
+    """List the terms and signs that the page explains, each with its other forms."""
+    from exactformer.lessons.languages import words
+
+    for entry in words(language).glossary.values():
+        click.echo(f"{', '.join((entry.term, *entry.also))}: {entry.text}")
+
+
 @command.command("list")
 @click.option("--language", default="en", show_default=True, help="Of lessons in this language.")
 @click.option("--missing", metavar="LANGUAGE", help="List what a language has not: lessons, and strings of its catalogue.")

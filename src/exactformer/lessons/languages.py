@@ -10,11 +10,12 @@ from typing import Any
 
 from exactformer.lessons.lesson import LessonError
 from exactformer.messages import quoted
+from exactformer.model.breaking import MISTAKES
 from exactformer.model.operations.records import RECORDS
 from exactformer.reading import toml_table
 
 ENGLISH = "en"
-_TABLES = ("name", "page", "views", "kinds", "titles", "abouts", "glossary")
+_TABLES = ("name", "texts", "page", "views", "kinds", "titles", "abouts", "mistakes", "glossary")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ class Words:
         found: str = self.tables.get("abouts", {}).get(operation) or about
         return found
 
+    def mistake(self, name: str, what: str) -> str:
+        """What a mistake does, by its name; `what` is the English of it."""
+        found: str = self.tables.get("mistakes", {}).get(name) or what
+        return found
+
     @property
     def glossary(self) -> dict[str, Term]:
         mine = self.tables.get("glossary", {})
@@ -85,11 +91,13 @@ def _catalogue(language: str) -> dict[str, Any]:
 
 
 def missing(language: str) -> Iterator[str]:
-    """The strings that a language has not, and those that are not known. Those of operations are in their records."""
+    """The strings that a language has not, and those that are not known. Those of operations and mistakes are in their records, and
+    texts of the page are English themselves: there they are a list."""
     mine, english = words(language).tables, words().tables
     wanted = {table: set(english[table]) for table in _TABLES if isinstance(english.get(table), dict)}
     if language != ENGLISH:
-        wanted |= {"titles": {record.name for record in RECORDS}, "abouts": {record.name for record in RECORDS}}
+        operations = {record.name for record in RECORDS}
+        wanted |= {"titles": operations, "abouts": operations, "mistakes": set(MISTAKES), "texts": set(english["texts"])}
     for table, keys in wanted.items():
         yield from (f"{table}.{key}: is missing" for key in sorted(keys - set(mine.get(table, {}))))
         yield from (f"{table}.{key}: is not known" for key in sorted(set(mine.get(table, {})) - keys))

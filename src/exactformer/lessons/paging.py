@@ -14,7 +14,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from exactformer.lessons.languages import Words, words
+from exactformer.lessons.languages import ENGLISH, Words, words
 from exactformer.lessons.lesson import Bound, Lesson, Span, Use, View
 from exactformer.lessons.numerals import plain
 from exactformer.lessons.passes import Passes, Source, has_model
@@ -64,8 +64,8 @@ class _Page:
             "numbers": self.numbers,
             "passes": [_pass(source) for source in self.sources],
             "words": {table: _texts(self.words, table) for table in ("page", "views", "kinds")},
-            "titles": dict(self.words.tables.get("titles", {})),
-            "abouts": dict(self.words.tables.get("abouts", {})),
+            "texts": dict(self.words.tables.get("texts", {})) if self.lesson.language != ENGLISH else {},
+            **{table: dict(self.words.tables.get(table, {})) for table in ("titles", "abouts", "mistakes")},
         }
 
     # -- the text with marks in the places of what is ours

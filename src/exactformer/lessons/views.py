@@ -41,7 +41,8 @@ def _step(view: View, source: Source, words: Words) -> str:
     step = _checked(view, source)
     table = _table(step, trace_of(source.forward), view, words)
     title = words.title(step.op, step.title) if step.op != "gradient" else words.say("views", "gradient", of=short(step.name))
-    formula = f": `{short(step.name)} = {step.formula}`" if step.formula else f": `{step.name}`"
+    of = "∂" if step.name.startswith("grad.") else ""
+    formula = f": `{of}{short(step.name)} = {step.formula}`" if step.formula else f": `{step.name}`"
     return f"**{plain(title)}**{formula}\n\n{table}"
 
 
@@ -62,7 +63,7 @@ def _number(view: View, source: Source, words: Words) -> str:
 
 def _broken(view: View, source: Source, words: Words) -> str:
     right, wrong = source, source._replace(mistakes=(*source.mistakes, view.mistake))
-    what = MISTAKES[view.mistake].what
+    what = words.mistake(view.mistake, MISTAKES[view.mistake].what)
     parts = []
     for label, each in (
         (words.say("views", "correct"), right),
@@ -74,7 +75,7 @@ def _broken(view: View, source: Source, words: Words) -> str:
             if each is right:
                 raise
             text = words.say("views", "no_such_step") + "\n"
-        parts.append(f"{label}: `{short(view.to.step)}`\n\n{text}")
+        parts.append(f"{label}: `{'∂' if view.to.step.startswith('grad.') else ''}{short(view.to.step)}`\n\n{text}")
     return "\n".join(parts)
 
 

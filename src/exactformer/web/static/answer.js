@@ -1,6 +1,6 @@
 // Your turn: a box for an answer, the verdict on it, hints one at a time, and then the derivation.
 
-import { announce, button, h, problem, scrolling } from "./dom.js";
+import { announce, button, h, problem, say, scrolling } from "./dom.js";
 import { math } from "./math.js";
 
 const MARKS = { good: "✓", bad: "✗", open: "?" };
@@ -11,7 +11,7 @@ let boxes = 0;
  * A box that asks. `ask({ answer, hints })` tells what is to be said, as POST /api/answer does: { question, judgement, hints, last,
  * derivation }. Options: { question, label, onright() }: what is asked where it is known already, and what follows a right answer.
  */
-export function answerBox(ask, { question = "", label = "Your answer", onright = null } = {}) {
+export function answerBox(ask, { question = "", label = say("Your answer"), onright = null } = {}) {
   const id = `answer-${++boxes}`;
   let taken = 0; // hints
   const asked = h("p", { class: "question" }, question);
@@ -27,8 +27,8 @@ export function answerBox(ask, { question = "", label = "Your answer", onright =
   const said = h("div", { role: "status" });
   const hints = h("ol", { class: "hints" });
   const derivation = h("div", { class: "derivation" });
-  const check = h("button", { type: "submit", class: "primary" }, "Check");
-  const help = button("Hint", () => run({ hints: taken + 1 }));
+  const check = h("button", { type: "submit", class: "primary" }, say("Check"));
+  const help = button(say("Hint"), () => run({ hints: taken + 1 }));
 
   const run = async (body) => {
     for (const each of [check, help]) each.setAttribute("aria-disabled", "true");
@@ -56,7 +56,7 @@ export function answerBox(ask, { question = "", label = "Your answer", onright =
     hints.replaceChildren(...found.hints.map((hint) => h("li", {}, hint)));
     derivation.replaceChildren(...derived(found.derivation));
     const told = found.derivation.length > 0;
-    help.textContent = told ? "That is all" : found.last ? "Show the derivation" : "Next hint";
+    help.textContent = say(told ? "That is all" : found.last ? "Show the derivation" : "Next hint");
     help.disabled = told;
     (told ? derivation.lastElementChild : hints.lastElementChild)?.scrollIntoView({ block: "nearest" });
     announce(told ? `The derivation: ${found.derivation.join(", ")}` : (found.hints.at(-1) ?? ""));
@@ -79,7 +79,7 @@ export function answerBox(ask, { question = "", label = "Your answer", onright =
     asked,
     h("label", { for: id }, label),
     field,
-    h("p", { class: "note", id: `${id}-note` }, "A fraction, a formula or a decimal: 3/2, e/(1+e), √2/2, 0.731. Shift+Enter: one more line of a derivation."),
+    h("p", { class: "note", id: `${id}-note` }, say("A fraction, a formula or a decimal: 3/2, e/(1+e), √2/2, 0.731. Shift+Enter: one more line of a derivation.")),
     h("div", { class: "buttons" }, check, help),
     said,
     hints,

@@ -84,6 +84,17 @@ export function menuOf(attributes, summary) {
   return menu;
 }
 
+let said = {};
+
+/** The texts of another language, by the English ones; without them the page speaks English. */
+export function speak(texts = {}) {
+  said = texts;
+}
+
+export function say(english) {
+  return said[english] ?? english;
+}
+
 /** Say something to those who listen instead of looking. */
 export function announce(text) {
   const live = document.getElementById("live");

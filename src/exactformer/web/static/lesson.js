@@ -1,6 +1,6 @@
 // A lesson: prose in a readable column, with the steps and numbers of its passes in it as they are on the page of a pass.
 
-import { button, h, problem, scrolling } from "./dom.js";
+import { button, h, problem, scrolling, speak } from "./dom.js";
 import { Book, short } from "./book.js";
 import { about, explained, learn, term } from "./glossary.js";
 import { math } from "./math.js";
@@ -8,7 +8,7 @@ import { numberPanel } from "./number.js";
 import { keep, kept, unpack } from "./recent.js";
 import { address, go, writeNumber } from "./route.js";
 import { Matrix } from "./table.js";
-import { differ } from "./values.js";
+import { KINDS, differ } from "./values.js";
 
 const PLAIN = new Set("p ul ol li blockquote em s thead tbody tr th td hr br h2 h3 h4 code span".split(" "));
 
@@ -31,6 +31,7 @@ class LessonPage {
     Object.assign(this, { store, data, language, say: data.words.page });
     this.books = new Map();
     this.turn = Promise.resolve();
+    speak({ ...data.texts, ...kindsSaid(data.words.kinds) });
     const [first, ...rest] = data.tree;
     const titled = first?.[0] === "h1";
     this.element = h(
@@ -254,7 +255,7 @@ class LessonPage {
     const has = wrong.has(step.name);
     if (has) await wrong.need([step.name]);
     const { correct, broken, no_such_step: none } = this.data.words.views;
-    const what = book.breaks.find(({ name }) => name === view.mistake)?.what ?? "";
+    const what = this.data.mistakes[view.mistake] ?? book.breaks.find(({ name }) => name === view.mistake)?.what ?? "";
     const changed = (index) => differ(wrong.at(step.name, index), book.at(step.name, index));
     return [
       h(
@@ -347,6 +348,11 @@ function rowOf(step, position) {
   if (position === null || step.shape.length < 2) return { part: step, place: (index) => index };
   const part = { ...step, shape: [...step.shape.slice(0, -2), 1, step.shape.at(-1)], axes: step.axes?.with(-2, "") };
   return { part, place: (index) => index.with(-2, position) };
+}
+
+/** What kinds of numbers are called, by their English. */
+function kindsSaid(kinds) {
+  return Object.fromEntries(Object.entries(KINDS).map(([kind, { meaning }]) => [meaning, kinds[kind] ?? meaning]));
 }
 
 /** Names of steps as people say them. */

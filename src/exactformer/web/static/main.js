@@ -1,6 +1,6 @@
 // The page: the address says what is shown.
 
-import { h, problem } from "./dom.js";
+import { h, problem, speak } from "./dom.js";
 import { learn } from "./glossary.js";
 import { homeView } from "./home.js";
 import { read } from "./route.js";
@@ -33,6 +33,7 @@ async function show() {
   if (page !== "certified") made.certified?.stop();
   if (page !== "walk") made.walk?.walk?.stop();
   if (page !== "pass") made.pass?.left();
+  if (page !== "lesson") speak();
   try {
     if (page in MAKERS) {
       if (!made[page]) {

@@ -1,7 +1,7 @@
 // One number, opened: its closed form, its proved digits, how it was computed, where it came from and what it feeds.
 
 import { answerBox, blank } from "./answer.js";
-import { button, h, problem, scrolling } from "./dom.js";
+import { button, h, problem, say, scrolling } from "./dom.js";
 import { short } from "./book.js";
 import { copiedNumber, copyMenu } from "./copy.js";
 import { feeds, origins } from "./links.js";
@@ -32,9 +32,9 @@ export async function numberPanel(book, { name, index }, options) {
     h(
       "div",
       { class: "bar" },
-      options.back ? button("← back", options.back, { class: "quiet" }) : h("span", { class: "eyebrow" }, "selected number"),
-      copyMenu("the number as", (form) => copiedNumber(name, index, found, form)),
-      button("✕", options.close, { class: "quiet", "aria-label": "Close the number" }),
+      options.back ? button(say("← back"), options.back, { class: "quiet" }) : h("span", { class: "eyebrow" }, say("selected number")),
+      copyMenu(say("the number as"), (form) => copiedNumber(name, index, found, form)),
+      button("✕", options.close, { class: "quiet", "aria-label": say("Close the number") }),
     ),
     heading,
     h(
@@ -42,12 +42,12 @@ export async function numberPanel(book, { name, index }, options) {
       { class: "where-from" },
       button(name, () => options.go(name), { class: "link" }),
     ),
-    asked ? button("Hide it and let me try", () => letMeTry(book, { name, index }, panel, heading), { class: "try" }) : null,
+    asked ? button(say("Hide it and let me try"), () => letMeTry(book, { name, index }, panel, heading), { class: "try" }) : null,
     h(
       "p",
       { class: `badge n ${kind(value)}` },
       h("span", { "aria-hidden": "true" }, KINDS[kind(value)].mark),
-      ` ${KINDS[kind(value)].meaning}`,
+      ` ${say(KINDS[kind(value)].meaning)}`,
     ),
     forms(found),
     value.why ? h("p", { class: "why" }, value.why) : null,
@@ -69,7 +69,7 @@ function letMeTry(book, { name, index }, panel, heading) {
   const cell = `${name}[${index.join(", ")}]`;
   const before = [...panel.children];
   unblank = blank(document.querySelectorAll(".cell.open"));
-  const show = button("Show the number", () => {
+  const show = button(say("Show the number"), () => {
     unblank();
     panel.replaceChildren(...before);
     panel.querySelector(".try").focus();
@@ -94,16 +94,16 @@ export function title(book, step, index) {
 }
 
 function forms(found) {
-  const lines = [scrolling(h("div", { class: "form" }, math(found.simplified, true)), "Closed form")];
+  const lines = [scrolling(h("div", { class: "form" }, math(found.simplified, true)), say("Closed form"))];
   if (found.written && found.written !== found.simplified) {
     lines.push(
-      h("p", { class: "eyebrow" }, "as it was computed"),
+      h("p", { class: "eyebrow" }, say("as it was computed")),
       scrolling(h("div", { class: "form written" }, math(found.written, true)), "The form as it was computed"),
     );
   }
   if (found.where.length) {
     lines.push(
-      h("p", { class: "eyebrow" }, "where"),
+      h("p", { class: "eyebrow" }, say("where")),
       h(
         "ul",
         { class: "where" },
@@ -115,7 +115,7 @@ function forms(found) {
 }
 
 function fixedDigits(found) {
-  return found.digits ? h("div", { class: "digits" }, h("p", { class: "eyebrow" }, "proved digits"), proved(found)) : null;
+  return found.digits ? h("div", { class: "digits" }, h("p", { class: "eyebrow" }, say("proved digits")), proved(found)) : null;
 }
 
 function digitsBox(book, name, index, found) {
@@ -133,7 +133,7 @@ function digitsBox(book, name, index, found) {
   return h(
     "div",
     { class: "digits" },
-    h("p", { class: "eyebrow" }, h("label", { for: "digit-count" }, "proved digits"), " ", count),
+    h("p", { class: "eyebrow" }, h("label", { for: "digit-count" }, say("proved digits")), " ", count),
     box,
   );
 }
@@ -154,7 +154,7 @@ function computed(book, step, index, parts, value) {
   if (step.op === "weight") return null;
   const spelt = spelled(book, step, index, parts, value);
   const lines = [
-    h("p", { class: "eyebrow" }, "how it is computed"),
+    h("p", { class: "eyebrow" }, say("how it is computed")),
     scrolling(h("div", { class: "form rule" }, math(`${short(step.name)} = ${step.formula}`)), "Rule"),
   ];
   if (spelt?.text) {
@@ -187,7 +187,7 @@ function cameFrom(book, parts, options) {
   return h(
     "section",
     { class: "links" },
-    h("h3", {}, "Came from"),
+    h("h3", {}, say("Came from")),
     parts.map((part) =>
       h(
         "div",
@@ -231,7 +231,7 @@ function place(book, { name, index }) {
       ? []
       : [`${step.axes[axis]} ${step.axes[axis] === "position" ? n : book.label(step, axis, n)}`],
   );
-  return named.length ? `(${named.join(", ")})` : "(all of it)";
+  return named.length ? `(${named.join(", ")})` : say("(all of it)");
 }
 
 function feedsWhat(book, name, index, options) {
@@ -240,7 +240,7 @@ function feedsWhat(book, name, index, options) {
   return h(
     "section",
     { class: "links" },
-    h("h3", {}, "Used by"),
+    h("h3", {}, say("Used by")),
     h(
       "ul",
       { class: "feeds" },
