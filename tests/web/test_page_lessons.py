@@ -119,7 +119,7 @@ def test_a_lesson_in_spanish(page: Page, server: Serving) -> None:
     expect(page.locator("main.lesson")).to_have_attribute("lang", "es")
     expect(page.locator(".around")).to_contain_text("Siguiente")
     expect(page.locator(".view-title").first).not_to_have_text("Look up each token's vector")
-    page.locator(".bound").first.click()
+    page.locator(".bound", has_text=re.compile(r"^[\d/.]+$")).first.click()  # one number, not a row
     expect(page.locator(".opened")).to_contain_text("Viene de")
     expect(page.locator(".opened .badge")).to_have_text(re.compile("exacto|fórmula|se simplifica"))
     expect(page.get_by_role("button", name="Ocúltalo y déjame probar")).to_be_visible()
@@ -152,3 +152,25 @@ def test_what_the_worksheet_says_of_a_step_comes_first(visit: Visit, page: Page)
     expect(page.locator(".explains")).to_contain_text("A row of the table for each token. No position is added")
     expect(page.locator(".explains")).to_contain_text("is a row of a table: from here on")
     expect(page.locator(".remarks")).to_have_count(0)  # it is said once
+
+
+def test_a_lesson_prints_as_a_handout(page: Page, server: Serving) -> None:
+    """Views, claims and boxes to write in; no hints, no verdicts, no buttons; nothing is cut off."""
+    page.set_viewport_size({"width": 720, "height": 1000})  # as wide as a sheet of paper
+    read(page, server, "four-tokens")
+    box = page.locator(".view-exercise").first
+    box.get_by_role("button", name="Hint").click()
+    expect(box.locator(".hints li")).to_have_count(1)
+    box.locator("textarea").fill("17")
+    box.get_by_role("button", name="Check").click()
+    expect(box.locator(".said")).to_be_visible()
+    page.emulate_media(media="print")
+    for hidden in (".hints", ".said", ".answer .buttons", ".onwards", ".around", ".top"):
+        expect(page.locator(hidden).first).to_be_hidden()
+    for view in page.locator(".view").all():
+        expect(view).to_be_visible()
+    expect(box.locator("textarea")).to_be_visible()
+    over = (
+        "[...document.querySelectorAll('.view .scroll, .view .two section')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    )
+    assert page.evaluate(over) == 0

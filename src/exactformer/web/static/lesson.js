@@ -167,7 +167,7 @@ class LessonPage {
 
   claim({ claim, verdict = "right" }) {
     const [mark, said] = { right: ["✓", this.say.checked], undecided: ["?", this.say.undecided] }[verdict] ?? ["✗", this.say.refuted];
-    return h("p", { class: `claim ${verdict}` }, h("span", { class: "tick", "aria-hidden": "true" }, `${mark} `), h("code", {}, shortened(claim)), ` ${said}`);
+    return h("p", { class: verdict === "right" ? "claim" : "claim not-proved" }, h("span", { class: "tick", "aria-hidden": "true" }, `${mark} `), h("code", {}, shortened(claim)), ` ${said}`);
   }
 
   async filled(box, view) {
