@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+import re
+from collections.abc import Callable, Iterable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from exactformer.lessons import lessons
+from exactformer.lessons.languages import languages
 from web.overflow import enlarge, overflowing, unreached
+from web.serving import Serving
 
 Visit = Callable[[str], Page]
 ADDRESSES = (
@@ -23,16 +28,80 @@ ADDRESSES = (
 )
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 360)])
-def test_no_violation_is_found(visit: Visit, page: Page, scheme: str, width: int) -> None:
+SIZES = [(scheme, width) for scheme in ("light", "dark") for width in (1440, 768, 360)]
+VIEWS = (  # of every kind, with what is not there
+    *ADDRESSES,
+    "#capstone?step=blocks.0.attn.pattern&present=1",
+    "#capstone/backward?step=grad.logits&number=grad.logits[1,0]&present=1",
+    "#capstone?step=embed",
+    "#capstone?step=probs&position=1",
+    "#capstone?step=blocks.0.attn.pattern&as=numbers",
+    "#capstone?arithmetic=float64&step=blocks.0.attn.pattern",
+    "#length4/backward",
+    "#induction/theorem",
+    "#llama?step=blocks.0.attn.q_rot",
+    "#poster?step=logits",
+    "#nothing",
+    "#capstone?step=nothing",
+    "#lesson/nothing",
+)
+LESSONS = tuple(f"#lesson/{slug}?language={language}" for language in languages() for slug in lessons(language))
+
+
+def found_on(visit: Visit, page: Page, scheme: str, width: int, addresses: Iterable[str]) -> dict[str, object]:
+    """What axe finds fault with, by address; and where a page is wider than the window."""
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 900})
-    for address in ADDRESSES:
+    found: dict[str, object] = {}
+    for address in addresses:
+        page.goto("about:blank")
         visit(address)
-        expect(page.locator(".busy")).to_have_count(0)
-        results = Axe().run(page)
-        told = [(v["id"], v["help"], [node["html"][:200] for node in v["nodes"][:3]]) for v in results.response["violations"]]
-        assert told == [], (address, told)
+        expect(page.locator(".busy, .working")).to_have_count(0)
+        if address in LESSONS:
+            lived(page)
+        violations = Axe().run(page).response["violations"]
+        if violations:
+            found[address] = [(v["id"], v["help"], [node["html"][:200] for node in v["nodes"][:3]]) for v in violations]
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            found[f"{address} is too wide"] = page.evaluate("document.documentElement.scrollWidth")
+    return found
+
+
+def lived(page: Page) -> None:
+    """A lesson as it is used: a number open, an exercise answered wrongly, a hint."""
+    page.locator(".bound", has_text=re.compile(r"^-?[\d/.]+$")).first.click()
+    expect(page.locator(".opened")).to_be_visible()
+    box = page.locator(".view-exercise").first
+    box.locator("textarea").fill("17")
+    box.locator("button.primary").click()
+    expect(box.locator(".said")).to_be_visible()
+    box.locator(".buttons button").last.click()
+    expect(box.locator(".hints li")).to_have_count(1)
+
+
+@pytest.mark.parametrize(("scheme", "width"), SIZES)
+def test_no_violation_is_found(visit: Visit, page: Page, scheme: str, width: int) -> None:
+    """Of all views and lessons some, drawn by a seed: three in every size."""
+    drawn = random.Random(16).sample((*VIEWS, *LESSONS), 3 * len(SIZES))
+    assert found_on(visit, page, scheme, width, drawn[SIZES.index((scheme, width)) :: len(SIZES)]) == {}
+
+
+@pytest.mark.large
+@pytest.mark.parametrize(("scheme", "width"), SIZES)
+@pytest.mark.parametrize("addresses", [VIEWS, LESSONS], ids=["views", "lessons"])
+def test_no_violation_is_found_anywhere(visit: Visit, page: Page, scheme: str, width: int, addresses: tuple[str, ...]) -> None:
+    assert found_on(visit, page, scheme, width, addresses) == {}
+
+
+@pytest.mark.large
+@pytest.mark.parametrize(("scheme", "width"), SIZES)
+def test_no_violation_is_found_in_the_page_of_a_model(page: Page, capstone: Serving, scheme: str, width: int) -> None:
+    def visit(address: str) -> Page:
+        page.goto(f"{capstone.address}/{address}")
+        page.wait_for_function("() => document.documentElement.dataset.shown === location.hash")
+        return page
+
+    assert found_on(visit, page, scheme, width, ("#certified", "#certified/walk?prompt=a+b", "#certified/walk")) == {}
 
 
 @pytest.mark.parametrize(

@@ -174,3 +174,9 @@ def test_a_lesson_prints_as_a_handout(page: Page, server: Serving) -> None:
         "[...document.querySelectorAll('.view .scroll, .view .two section')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
     )
     assert page.evaluate(over) == 0
+
+
+def test_a_number_opens_whose_table_is_too_large_to_be_here(visit: Visit, page: Page) -> None:
+    visit("#poster?step=embed&number=embed[0,0]")
+    expect(page.locator(".panel h2")).to_contain_text("embed")
+    expect(page.locator(".panel")).to_contain_text("167/200")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from exactformer.web.site import SiteError, write
@@ -107,6 +108,7 @@ def test_one_step_for_somebodys_page(visit_file: Open, page: Page) -> None:
         expect(page.locator(part)).to_be_hidden()
     link = page.get_by_role("link", name="Open the whole pass")
     assert "embed" not in (link.get_attribute("href") or "embed")
+    assert Axe().run(page).response["violations"] == []
     visit_file(f"#capstone?step=blocks.0.attn.pattern&number={NUMBER}&embed=1")
     expect(page.locator(".panel")).to_contain_text("0.2689")
     expect(page.locator(".stage-box")).to_be_hidden()

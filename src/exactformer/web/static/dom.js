@@ -106,6 +106,11 @@ export function problem(text) {
   return h("p", { class: "problem", role: "alert" }, text);
 }
 
+/** A page that cannot be shown: it has a heading like all others, and one clear line. */
+export function failed(text) {
+  return [h("h1", {}, "This cannot be shown"), problem(text)];
+}
+
 export function save(name, type, text) {
   const address = URL.createObjectURL(new Blob([text], { type }));
   const link = h("a", { href: address, download: name });

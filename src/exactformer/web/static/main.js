@@ -1,6 +1,6 @@
 // The page: the address says what is shown.
 
-import { h, problem, speak } from "./dom.js";
+import { failed, h, speak } from "./dom.js";
 import { learn } from "./glossary.js";
 import { homeView } from "./home.js";
 import { read } from "./route.js";
@@ -48,7 +48,7 @@ async function show() {
     const view = await alone(page, route);
     if (view && same(route)) place(view, page === "lesson" ? `lesson ${location.hash}` : page);
   } catch (error) {
-    place(h("main", { id: "main", tabindex: -1 }, problem(error.message)), page);
+    place(h("main", { id: "main", tabindex: -1 }, failed(error.message)), page);
   } finally {
     if (same(route)) document.documentElement.dataset.shown = location.hash; // what the address says is there
   }

@@ -1,6 +1,6 @@
 // A pass: its title, what may be changed, and the views of it. It is computed anew only when what it is computed from changes.
 
-import { announce, button, h, problem } from "./dom.js";
+import { announce, button, failed, h, problem } from "./dom.js";
 import { Book } from "./book.js";
 import { breaking } from "./breaking.js";
 import { changeBox } from "./change.js";
@@ -60,7 +60,7 @@ export class Pass {
       if (error.name === "AbortError") return;
       this.frame = null;
       this.element.replaceChildren(
-        problem(error.message),
+        ...failed(error.message),
         h(
           "p",
           {},

@@ -6,11 +6,17 @@ const MOST = 16; // terms that are written out
 export function spelled(book, step, index, parts, result) {
   const values = parts.map((part) => part.entries.map(({ value }) => value));
   if (values.some((list) => list.some((value) => value === undefined))) return null;
+  if (unknown(step, values)) return null;
   const text = step.op === "gradient" ? gradient(book, parts) : step.entry ? filled(book, step, index, values) : null;
   if (text === null) return null;
   const known = result.status === "undefined" || result.status === "token" ? null : plain(result);
   const near = [result, ...values.flat()].some(({ status, text }) => status === "float" || status === "ball" || text?.startsWith("≈"));
   return { ...text, result: known, relation: near ? "≈" : "=" };
+}
+
+/** Does its formula speak of a slice that is not here, such as a row of a table of 50,257? */
+function unknown({ op, entry }, values) {
+  return op !== "gradient" && [...(entry ?? "").matchAll(/\{(?:\+(?:exp )?|turn )?(\d)/g)].some(([, n]) => !values[n]);
 }
 
 // What stands in the braces of a template, for the slices that are read: {0} is a number, {0*} a factor, {0=} plain, {0@} the one

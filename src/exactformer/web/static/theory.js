@@ -124,7 +124,7 @@ function report(found) {
             h(
               "tr",
               {},
-              ["", "sequences", "least lead, proved", "at"].map((name) => h("th", { scope: "col" }, name)),
+              ["", "sequences", "least lead, proved", "at"].map((name) => (name ? h("th", { scope: "col" }, name) : h("td"))),
             ),
           ),
           h(

@@ -1,6 +1,6 @@
 // A pass of the model over a prompt, step by step: its numbers are decimals with guaranteed digits.
 
-import { h, problem } from "./dom.js";
+import { failed, h, problem } from "./dom.js";
 import { Book } from "./book.js";
 import { address } from "./route.js";
 import { Walk } from "./walk.js";
@@ -28,7 +28,7 @@ export class ModelWalk {
     } catch (error) {
       if (error.name === "AbortError") return;
       this.prompt = null;
-      this.element.replaceChildren(problem(error.message), back(asked));
+      this.element.replaceChildren(...failed(error.message), back(asked));
     }
   }
 
