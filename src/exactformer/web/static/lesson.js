@@ -307,7 +307,7 @@ class LessonPage {
       toggle();
     };
     // a real button would part from the full stop that follows it
-    const control = h("span", { class: "bound", role: "button", tabindex: 0, "aria-expanded": "false", onclick: toggle, onkeydown: pressed }, text);
+    const control = h("span", { class: text.includes(",") ? "bound several" : "bound", role: "button", tabindex: 0, "aria-expanded": "false", onclick: toggle, onkeydown: pressed }, text);
     return control;
   }
 
