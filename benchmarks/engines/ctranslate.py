@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,9 @@ class _Nameless:
         return {f"t{n}": n for n in range(self.size)}
 
 
-def run(folder: Path, ids: Any, kind: str) -> Outputs:
+def run(folder: Path, ids: Any, kind: str, mkl: bool = False) -> Outputs:
+    if mkl:
+        os.environ["CT2_USE_MKL"] = "1"  # else only on processors of one maker
     import ctranslate2
     from ctranslate2.converters import TransformersConverter
 
@@ -59,8 +62,20 @@ def _rounded(name: str, values: Any) -> Any:
     return np.ascontiguousarray(rounded.T if turned else rounded)
 
 
+_PACKAGES = ("ctranslate2", "transformers")
+_INT8 = "int8: weights by rows, activations by tokens"
 ENGINES = (
-    Engine("ctranslate2-float32", ("ctranslate2", "transformers"), "float32", "float32", partial(run, kind="float32")),
-    Engine("ctranslate2-int8", ("ctranslate2", "transformers"), "int8: weights by rows, activations as they come, sums in int32",
-           "float32", partial(run, kind="int8"), True, dequantised),
-)  # fmt: skip
+    Engine("ctranslate2-float32", _PACKAGES, "float32, oneDNN", "float32", partial(run, kind="float32")),
+    Engine(
+        "ctranslate2-int8", _PACKAGES, f"{_INT8}, oneDNN (its choice here)", "float32", partial(run, kind="int8"), True, dequantised
+    ),
+    Engine(
+        "ctranslate2-int8-mkl",
+        _PACKAGES,
+        f"{_INT8}, MKL (CT2_USE_MKL=1)",
+        "float32",
+        partial(run, kind="int8", mkl=True),
+        True,
+        dequantised,
+    ),
+)

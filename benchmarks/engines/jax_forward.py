@@ -70,7 +70,9 @@ def _gpt2(config: Config, w: Weights, ids: Any) -> Any:
         block = f"transformer.h.{n}."
         q, k, v = (_heads(part, width) for part in jnp.split(linear(norm(x, f"{block}ln_1"), f"{block}attn.c_attn"), 3, axis=-1))
         x = x + linear(_attention(q, k, v), f"{block}attn.c_proj")
-        hidden = jax.nn.gelu(linear(norm(x, f"{block}ln_2"), f"{block}mlp.c_fc"), approximate=config["activation_function"] != "gelu")
+        hidden = jax.nn.gelu(
+            linear(norm(x, f"{block}ln_2"), f"{block}mlp.c_fc"), approximate=config["activation_function"] != "gelu"
+        )
         x = x + linear(hidden, f"{block}mlp.c_proj")
     return norm(x, "transformer.ln_f") @ w.get("lm_head.weight", w["transformer.wte.weight"]).T
 

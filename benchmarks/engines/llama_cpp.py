@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.engines.engine import THREADS, Engine, Outputs, Unable
-from benchmarks.engines.folders import llama_config
+from benchmarks.engines.folders import config_of, llama_config
 from benchmarks.engines.gguf_file import dequantised, write_gguf
 
 
 def run(folder: Path, ids: Any, kind: str, wide: bool) -> Outputs:
     """One more token at a time, as when a text is written; the server keeps keys and values of those before."""
-    config = llama_config(folder)
-    size = config["vocab_size"]
+    size = _config(folder)["vocab_size"]
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "model.gguf"
         write_gguf(folder, path, kind)
@@ -27,6 +26,13 @@ def run(folder: Path, ids: Any, kind: str, wide: bool) -> Outputs:
         "logprobs": np.array([[numbers for _, numbers in text] for text in found], dtype=np.float32),
         "tokens": np.array([[token for token, _ in text] for text in found]),
     }
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    config = config_of(folder)
+    if config["model_type"] == "gpt2" and config["activation_function"] == "gelu":
+        raise Unable("its GPT-2 has GELU in the form with tanh alone; this model was trained with the exact one")
+    return llama_config(folder)
 
 
 def _server(path: Path, wide: bool) -> Any:

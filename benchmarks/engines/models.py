@@ -43,7 +43,8 @@ def _as_gpt2(source: Path, folder: Path) -> Path:
     config = {
         "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_layer": said["n_layer"], "n_head": said["n_head"],
         "n_embd": said["n_embd"], "n_positions": said["block_size"], "vocab_size": said["vocab_size"],
-        "activation_function": "gelu", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": False, "bos_token_id": 0, "eos_token_id": 0,
+        "activation_function": "gelu", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": False,
+        "bos_token_id": 0, "eos_token_id": 0,
     }  # fmt: skip
     weights = {name: values.T if name.endswith(_TURNED) else values for name, values in weights_of(source).items()}
     return write_folder(folder, config, weights)

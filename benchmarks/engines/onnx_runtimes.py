@@ -38,16 +38,17 @@ def _export(folder: Path, path: Path, length: int) -> None:
             return self.model(ids, use_cache=False).logits
 
     example = torch.zeros((BATCH, length), dtype=torch.int64)
-    torch.onnx.export(LogitsAlone().eval(), (example,), path, dynamo=True, input_names=["ids"], output_names=["logits"], verbose=False)
+    torch.onnx.export(
+        LogitsAlone().eval(), (example,), path, dynamo=True, input_names=["ids"], output_names=["logits"], verbose=False
+    )
 
 
-def _onnx_runtime(path: Path, optimised: bool) -> Session:
+def _onnx_runtime(path: Path) -> Session:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = THREADS
-    levels = onnxruntime.GraphOptimizationLevel
-    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return lambda ids: session.run(["logits"], {"ids": ids})[0]
 
@@ -60,11 +61,10 @@ def _openvino(path: Path) -> Session:
     return lambda ids: compiled([ids])[0].copy()
 
 
+_PACKAGES, _EXPORTED = ("onnxscript", "torch", "transformers"), "float32, exported by torch.onnx"
 ENGINES = (
-    Engine("onnxruntime-float32", ("onnxruntime", "torch"), "float32, all graph optimisations, exported by torch.onnx", "float32",
-           partial(run, open_graph=partial(_onnx_runtime, optimised=True))),
-    Engine("onnxruntime-float32-plain", ("onnxruntime", "torch"), "float32, no graph optimisation, exported by torch.onnx", "float32",
-           partial(run, open_graph=partial(_onnx_runtime, optimised=False))),
-    Engine("openvino-float32", ("openvino", "torch"), "float32 (INFERENCE_PRECISION_HINT f32), exported by torch.onnx", "float32",
+    Engine("onnxruntime-float32", ("onnxruntime", *_PACKAGES), f"{_EXPORTED}, all graph optimisations", "float32",
+           partial(run, open_graph=_onnx_runtime)),
+    Engine("openvino-float32", ("openvino", *_PACKAGES), f"{_EXPORTED}, INFERENCE_PRECISION_HINT f32", "float32",
            partial(run, open_graph=_openvino)),
 )  # fmt: skip
