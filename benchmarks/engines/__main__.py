@@ -102,8 +102,9 @@ def _preface() -> str:
     return (
         f"Each model wrote texts of {LENGTH} tokens (float32, temperature {TEMPERATURE}, seed {SEED}). Each engine was given "
         "them, and every number that it gave after every token was held against the true value, which is proved. An engine's "
-        "token is its largest logit. The network is that of the weights in the folder, with rotary frequencies as the "
-        "transformers library stores them; quantised engines are also held against the weights that they really compute with. "
+        "token is its largest logit; where several are as large (written 304 = 309) the verdict is that on the worst. "
+        "The network is that of the weights in the folder, with rotary frequencies as the transformers library stores them; "
+        "quantised engines are also held against the weights that they really compute with. "
         "What the verdicts mean is in docs/judge.md. *Careful floats* are our own passes in the engine's format: the last "
         "column has the step whose proved error is the largest multiple of theirs. The steps are the hidden states between "
         f"blocks and the logits for the transformers library, and the logits alone for the others. Processor: {_processor()}."

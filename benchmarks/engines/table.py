@@ -12,8 +12,9 @@ from benchmarks.engines.outputs import ENGINES
 from benchmarks.result import Table
 from exactformer.referee import Judgements
 
-SHOWN = 8  # wrong tokens of an engine that are shown; the JSON has all
+SHOWN = 5  # wrong tokens of an engine that are shown; the JSON has all
 _COLUMNS = ("right", "true tie", "near tie", "wrong by rounding", "wrong", "undecided")
+_KEPT = ("prompt", "position", "verdict", "token", "as_large", "true_token", "short")
 
 Row = dict[str, Any]
 
@@ -33,7 +34,7 @@ def _row(judgements: Judgements, name: str) -> Row:
         "median_ulps": median(record["ulps_median"] for record in records if record["ulps_median"] is not None),
         "worst_step": _worst(steps), "first_steps": dict(Counter(record["first_step"] for record in steps if record["first_step"])),
         "not_right": [
-            {key: record[key] for key in ("prompt", "position", "verdict", "token", "true_token", "short") if key in record}
+            {key: record[key] for key in _KEPT if key in record}
             for record in records if record["verdict"] != "right"
         ],
     }  # fmt: skip
@@ -76,11 +77,16 @@ def _wrong(row: Row) -> Iterator[tuple[str, ...]]:
     listed = sorted((each for each in row["not_right"] if "short" in each), key=lambda each: -float(each["short"][0]))
     for each in listed[:SHOWN]:
         yield (
-            row["engine"], each["verdict"], str(each["prompt"]), str(each["position"]), str(each["token"]), str(each["true_token"]),
+            row["engine"], each["verdict"], str(each["prompt"]), str(each["position"]), _tokens(each), str(each["true_token"]),
             f"{float(each['short'][0]):.4g}",
         )  # fmt: skip
     if len(listed) > SHOWN:
         yield row["engine"], f"and {len(listed) - SHOWN:,} more", "", "", "", "", f"down to {float(listed[-1]['short'][0]):.2g}"
+
+
+def _tokens(record: Row) -> str:
+    """All that have the largest number."""
+    return " = ".join(map(str, (record["token"], *record.get("as_large", ()))))
 
 
 def settings_table(versions: dict[str, dict[str, str]]) -> Table:
