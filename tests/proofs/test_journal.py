@@ -44,6 +44,13 @@ def test_a_journal_gives_back_what_it_was_told(tmp_path: Path) -> None:
         json.loads(line)
 
 
+def test_numbers_come_back_as_they_were(tmp_path: Path) -> None:
+    with Journal(tmp_path / "journal", "theorem", CASES) as journal:
+        journal.append([(1, json.dumps([0.1, 1e-300, 7]))])
+    ((_, result),) = read(tmp_path / "journal")
+    assert [(type(value), value) for value in result] == [(float, 0.1), (float, 1e-300), (int, 7)]
+
+
 def test_a_journal_cut_at_any_byte_keeps_its_whole_lines_and_goes_on(
     tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +157,7 @@ def test_a_result_too_long_for_a_line_is_refused_with_its_case(tmp_path: Path) -
     with Journal(tmp_path / "journal", "theorem", CASES) as journal:
         longest = json.dumps("x" * (journals._LONGEST - 26))
         journal.append([(1, longest)])
-        with pytest.raises(JournalError, match=r"journal: a line of 1,048,577 bytes \(case 2\); a journal takes 1,048,576$"):
+        with pytest.raises(JournalError, match=r"journal: a line of 67,108,865 bytes \(case 2\); a journal takes 67,108,864$"):
             journal.append([(2, longest[:-1] + 'x"')])
     assert [index for index, _ in read(tmp_path / "journal")] == [1]
 

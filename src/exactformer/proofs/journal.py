@@ -28,7 +28,7 @@ from exactformer.messages import Refused
 from exactformer.reading import json_value
 
 _KIND, _VERSION = "exactformer proof", 2
-_LONGEST = 1 << 20  # bytes of a line: more is never read into memory
+_LONGEST = 1 << 26  # bytes of a line: more is never read into memory
 _START = len('["0123456789abcdef",')  # of what a line says, after its checksum
 # Each line is handed to the operating system as soon as its case is done: from then on a kill of this process cannot lose it. Only
 # a crash of the whole machine can, so now and then the disk is waited for: often enough to lose seconds, seldom enough to be free.
@@ -124,7 +124,7 @@ class Journal:
                 body = line[_START:-2]
                 checksum, sealed = _seal(checksum, body)
                 try:
-                    index, result = json_value(b"[%s]" % body, JournalError) if sealed == line else (None, None)
+                    index, result = json_value(b"[%s]" % body, JournalError, real=float) if sealed == line else (None, None)
                 except ValueError:
                     index = None
                 if type(index) is not int or not 0 <= index < self.cases or seen[index]:

@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,8 +28,8 @@ class _Problem(ValueError):
     """What is wrong with a document that can be parsed."""
 
 
-def json_value(data: bytes, refusal: type[Refused], *name: Path | str) -> Any:
-    """What JSON says; `name` names the file, and the part of it where it is one.
+def json_value(data: bytes, refusal: type[Refused], *name: Path | str, real: Callable[[str], Any] = Decimal) -> Any:
+    """What JSON says; `name` names the file, and the part of it where it is one. `real` makes numbers that are not whole.
 
     >>> json_value(b'{"a": [1.50, null]}', Refused, "x.json")
     {'a': ['1.50', None]}
@@ -39,7 +39,7 @@ def json_value(data: bytes, refusal: type[Refused], *name: Path | str) -> Any:
     """
     text = decoded(data, ": ".join(map(str, name)), refusal)
     try:
-        return json.loads(text, object_pairs_hook=_table, parse_float=Decimal, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=_table, parse_float=real, parse_constant=_refuse_constant)
     except RecursionError:
         problem = "is nested too deeply"
     except json.JSONDecodeError as error:

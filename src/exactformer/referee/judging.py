@@ -27,6 +27,7 @@ from exactformer.referee.verdicts import UNDECIDED, Bounds, Verdict, verdict
 BEYOND = 3  # times the error of a careful pass: what is farther off was not computed carefully, or is another computation
 _STRETCH = 1.01  # an error is known well where the upper bound is at most this times the lower one
 _GUARD = 5  # bits beyond a unit of the format at which the first pass aims
+_KNOWN_WELL = 30  # where each error is to be known well, however small it happens to be
 _DIGITS = 12
 _SHAKEN = 5  # careful passes besides our own
 _FEW = 10  # tokens with the same number that are named
@@ -92,11 +93,12 @@ class Referee:
     def judge(self, given: Sequence[tuple[Engine, Given]], progress: Callable[[str], None] = lambda step: None) -> list[Record]:
         """What is found of each engine for one prompt. All of them were given the same ids."""
         ids = given[0][1].ids
-        traced = any(each.steps for _, each in given)
-        everywhere = traced or any(each.first < len(ids) - 1 for _, each in given)
-        width = math.log2(min(engine.format.epsilon for engine, _ in given)) - _GUARD
+        wanted = {name for _, each in given for name in each.steps}
+        everywhere = bool(wanted) or any(each.first < len(ids) - 1 for _, each in given)
+        numbers = any(each.logits is not None or each.logprobs is not None for _, each in given)
+        width = math.log2(min(engine.format.epsilon for engine, _ in given)) - (_KNOWN_WELL if numbers else _GUARD)
         records: list[Record] = []
-        for truth in truths(self.prepared, ids, width, all_positions=everywhere, traced=traced, cap=self.cap, progress=progress):
+        for truth in truths(self.prepared, ids, width, all_positions=everywhere, wanted=wanted, cap=self.cap, progress=progress):
             found = [_Prompt(self, truth, engine, each) for engine, each in given]
             records = [record for prompt in found for record in prompt.records()]
             if all(prompt.settled for prompt in found):

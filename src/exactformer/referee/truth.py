@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
@@ -97,23 +97,28 @@ def truths(
     width: float,
     *,
     all_positions: bool,
-    traced: bool,
+    traced: bool = False,
+    wanted: Collection[str] = (),
     cap: int = CAP,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Iterator[Truth | str]:
-    """Passes with more limbs each time, or why one gives nothing. The first aims at logits whose width is about 2^`width`."""
+    """Passes with more limbs each time, or why one gives nothing. The first aims at logits whose width is about 2^`width`.
+
+    With `traced` they have every step, otherwise those that a proof needs; where that lacks a step that is `wanted`, all again.
+    """
     model = prepared.model
     prepared.prepare(progress)
     length = schedule_length(model.config)
     outlook = prepared.outlook
     schedule = (FEWEST,) * length if outlook is None else outlook.schedule(len(ids), min(outlook.lead, width))
     schedule = tuple(min(n, cap) for n in schedule)
+    kept = traced or bool(wanted)
     while True:
         values: dict[str, Any] = {}
 
         def note(step: Step, values: dict[str, Any] = values) -> Any:
             progress(step.name)
-            if traced:
+            if kept:
                 values[step.name] = step.values
             return step.values
 
@@ -123,6 +128,9 @@ def truths(
         try:
             with np.errstate(all="ignore"):
                 logits = forward(model, list(ids), ops, note)
+            if not traced and any(not isinstance(values.get(name), Ball) for name in wanted):
+                traced = True
+                continue
             known = isinstance(logits, Ball) and all(finite(logits, row) for row in range(len(logits)))
             yield Truth(model, len(ids) - len(logits), logits, values, last) if known else "undecided: a logit is not enclosed"
         except Undecided as error:
