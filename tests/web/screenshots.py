@@ -49,12 +49,12 @@ def main() -> None:
         page = opened(browser)
         for lesson in lessons():
             shot(page, f"{server.address}/#lesson/{lesson}", f"lesson-{lesson}")
+        shot(page, f"{server.address}/#capstone?step=blocks.0.attn.pattern&present=1", "presenting")
+        page = opened(browser, height=1000)
         shot(page, f"{server.address}/#induction?step=blocks.1.attn.pattern", "heat-map")
         page.get_by_role("button", name="Picture").click()
         page.wait_for_timeout(1500)
         page.screenshot(path=IMAGES / "heat-map.png")
-        shot(page, f"{server.address}/#capstone?step=blocks.0.attn.pattern&present=1", "presenting")
-        page = opened(browser, height=1000)
         answered(page, server.address, "e/(1+e)", "answer-wrong")
         answered(page, server.address, "1/(1+e^1)", "answer-right")
         with tempfile.TemporaryDirectory() as folder:
