@@ -180,3 +180,12 @@ def test_a_number_opens_whose_table_is_too_large_to_be_here(visit: Visit, page: 
     visit("#poster?step=embed&number=embed[0,0]")
     expect(page.locator(".panel h2")).to_contain_text("embed")
     expect(page.locator(".panel")).to_contain_text("167/200")
+
+
+def test_a_translation_is_listed_by_its_own_title(visit: Visit) -> None:
+    page = visit("")
+    titles = page.locator('.lesson-languages[lang="es"] a')
+    assert titles.all_inner_texts() == [
+        "El transformer entero, a mano",
+        "Atención sobre cuatro tokens, hacia delante y hacia atrás",
+    ]

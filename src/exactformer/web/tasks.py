@@ -176,7 +176,7 @@ def listed_lessons(language: str = ENGLISH, own: Sequence[str] = ()) -> dict[str
         "lessons": [
             {
                 "slug": slug, "title": each.title, "summary": each.summary, "language": each.language,
-                "languages": shelf.languages(slug),
+                "languages": {other: shelf.read(slug, other).title for other in shelf.languages(slug)},
             }
             for slug, each in found
         ],

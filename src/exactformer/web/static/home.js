@@ -54,7 +54,7 @@ export async function homeView(store) {
 
 /** The lessons in the order in which they are read. */
 function lessonSection(lessons, languages) {
-  const others = Object.keys(languages).filter((language) => language !== "en" && lessons.some((each) => each.languages.includes(language)));
+  const others = Object.keys(languages).filter((language) => language !== "en" && lessons.some((each) => language in each.languages));
   const to = (view, language) => address({ source: "lesson", view, language });
   return h(
     "section",
@@ -71,8 +71,8 @@ function lessonSection(lessons, languages) {
         { class: "lesson-languages", lang: language },
         `${languages[language]}: `,
         lessons
-          .filter((each) => each.languages.includes(language))
-          .flatMap(({ slug, title }, n) => [n ? " · " : "", h("a", { href: to(slug, language), hreflang: language }, title)]),
+          .filter((each) => language in each.languages)
+          .flatMap((each, n) => [n ? " · " : "", h("a", { href: to(each.slug, language), hreflang: language }, each.languages[language])]),
       ),
     ),
   );
