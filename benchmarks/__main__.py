@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from benchmarks import backward, certified, checkpoints, float_errors, forward, nano_sort, oracle, plan, report, sizes
+from benchmarks import backward, certified, checkpoints, float_errors, forward, many, nano_sort, oracle, plan, report, sizes
 
 BENCHMARKS = (
     forward,
@@ -17,6 +17,7 @@ BENCHMARKS = (
     sizes,
     plan,
     oracle,
+    many,
 )  # each has run(progress) -> Result, or None
 
 
