@@ -63,7 +63,7 @@ def test_float_arithmetics() -> None:
         (["trace", "no-such-file.toml"], "no-such-file.toml: there is no such file"),
         (["trace", "--digits", "0"], "--digits"),
         (["trace", "--digits", "many"], "--digits"),
-        (["trace", "--arithmetic", "float16"], "float16"),
+        (["trace", "--arithmetic", "int8"], "int8"),
         (["trace", "--format", "pdf"], "pdf"),
         (["trace", "-o", "no/such/folder/x"], "no/such/folder/x: there is no such folder"),
         (["trace", "--no-such-option"], "--no-such-option"),

@@ -141,7 +141,7 @@ def test_a_huge_setting_is_named(tmp_path: Path, field: str, value: int, problem
         (["budget", "length4", "--lengths", "1" * 5000], "--lengths: 1111111111111111111111111111111111111111 is not between"),
         (["budget", "length4", "--lengths", "4,,8"], "--lengths: '' is not a whole number; give some such as 4,32,2048"),
         (["trace", ""], "the name of the worksheet is empty (built-in examples: capstone, "),
-        (["check", ""], "the name of a file is empty (built-in lessons: attention)"),
+        (["check", ""], "the name of a file is empty (built-in lessons: attention-exactly, "),
         (["trace", "-o", "/proc/pass.txt"], "/proc/pass.txt: cannot be written: "),
         (["trace", "\x1b[2J"], "\\x1b[2J: there is no such file"),
         (["circuits", "poster"], "a circuit of 50,257 × 50,257 entries; "),

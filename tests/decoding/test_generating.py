@@ -249,7 +249,7 @@ def test_words_and_characters() -> None:
         ([0], {"seed": 1}, "seed: a greedy choice draws nothing"),
         ([0], {"seed": "1", "strategy": Strategy()}, "seed: '1' is not a whole number"),
         ([0], {"arithmetic": "arb", "cap_bits": 64}, "cap of 64 bits"),
-        ([0], {"arithmetic": "float16"}, "'float16' is not an arithmetic"),
+        ([0], {"arithmetic": "int8"}, "'int8' is not an arithmetic"),
     ],
 )
 def test_what_does_not_fit_is_said_at_once(ids: list[int], options: dict[str, Any], problem: str) -> None:
