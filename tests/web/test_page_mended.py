@@ -171,7 +171,7 @@ def test_the_single_file_keeps_its_subtitle_and_its_step(visit: Visit, page: Pag
 
 
 # -- what is seen
-@pytest.mark.parametrize("example", ["induction", "context"])
+@pytest.mark.parametrize("example", ["induction", pytest.param("context", marks=pytest.mark.large)])
 def test_tables_fit_and_remarks_are_above_the_fold(visit: Visit, page: Page, example: str) -> None:
     visit(f"#{example}")
     steps = int(page.locator(".progress").inner_text().split("/")[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 
 from children import PATIENCE, interruptible
 from exactformer import cli
-from exactformer.cli.serve import _shown, command
+from exactformer.cli.serve import _listener, _shown, command
 from exactformer.worksheets import example_text
 
 RUN = [sys.executable, "-c", "from exactformer.cli.serve import command; command()"]
@@ -108,3 +109,13 @@ def test_a_worksheet_on_standard_input_is_looked_at_before_it_listens() -> None:
     ):
         done = CliRunner().invoke(command, ["-", "--no-open", "--port", "0"], input=text, standalone_mode=False)
         assert str(done.exception).startswith(problem)
+
+
+def test_the_end_of_an_answer_does_not_wait_for_its_beginning() -> None:
+    """Without it, an answer whose head and body are sent apart takes 40 ms more: the other side delays its acknowledgement."""
+    with contextlib.closing(_listener("127.0.0.1", 0)) as listener:
+        listener.listen()
+        with socket.create_connection(listener.getsockname()):
+            accepted, _ = listener.accept()
+            with accepted:
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
