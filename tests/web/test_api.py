@@ -180,7 +180,11 @@ def test_the_description_names_every_operation(server: Serving) -> None:
     assert {f"/api/{operation.task}" for operation in OPERATIONS} <= set(described["paths"])
     about = get(f"{server.address}/api/about").json()
     assert about["model"] is None
-    assert about["arithmetics"] == list(able(lambda kind: kind.stepwise)) == ["exact", "arb", "float64", "float32", "float16", "bfloat16"]
+    assert (
+        about["arithmetics"]
+        == list(able(lambda kind: kind.stepwise))
+        == ["exact", "arb", "float64", "float32", "float16", "bfloat16"]
+    )
 
 
 def test_gradients_in_every_arithmetic_that_has_them(server: Serving) -> None:
