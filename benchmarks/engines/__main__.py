@@ -26,6 +26,12 @@ from benchmarks.engines.table import rows, settings_table, tokens_table, unable_
 from benchmarks.result import Progress, Result
 
 NAME = "engines"
+_REMARKS = (
+    "llama.cpp keeps keys and values in float16 unless it is told otherwise, also where weights are float32: the two rows "
+    "of float32 show what that costs. CTranslate2 computes int8 with oneDNN on processors that are not Intel's; where these "
+    "have no VNNI instructions, sums of two products saturate at 16 bits, which is most of its error here "
+    "([measured](engines_saturation.md)). With MKL they do not."
+)
 
 
 def main() -> None:
@@ -92,6 +98,7 @@ def _result(models: dict[str, Any]) -> Result:
     reasons = [(name, model, why) for model, found in ordered.items() for name, why in found["unable"].items()]
     parts += ["## Versions and settings", settings_table({name: versions[name] for name in ENGINES if name in versions})]
     parts += [f"Every engine has {THREADS} thread, and {BATCH} texts at a time; llama.cpp has one, and reads it token by token."]
+    parts += [_REMARKS]
     if reasons:
         parts += ["## What did not run", unable_table(reasons)]
     settings = {"threads": THREADS, "batch": BATCH, "processor": _processor()}

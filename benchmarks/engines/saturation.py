@@ -23,6 +23,7 @@ from benchmarks.engines.torch_transformers import opened
 from benchmarks.result import Result, Table
 
 _LARGEST = 2**15 - 1
+_SAME = 1e-4
 
 
 def int8_linear(x: Any, weight: Any, saturates: bool) -> Any:
@@ -50,18 +51,22 @@ def int8_logits(folder: Path, ids: Any, saturates: bool) -> Any:
         return np.concatenate([model(torch.from_numpy(text[None]), use_cache=False).logits.numpy() for text in ids])
 
 
-def measured(folder: Path, begin: int) -> dict[str, tuple[float, float]]:
-    """Largest and median difference of logits, between the engine with either library and either pass."""
+def measured(folder: Path, begin: int) -> dict[str, dict[str, float]]:
+    """Differences of logits, between the engine with either library and either pass."""
     ids = written(folder, begin, BATCH)
     with tempfile.TemporaryDirectory() as temporary:
         own = write_folder(Path(temporary), config_of(folder), dequantised(folder))
         passes = {"saturating sums": int8_logits(own, ids, True), "exact sums": int8_logits(own, ids, False)}
     engines = {library: apart(run, folder, ids, "int8", library == "MKL")["logits"] for library in ("oneDNN", "MKL")}
     return {
-        f"{library}, {kind}": (float(np.abs(given - values).max()), float(np.median(np.abs(given - values))))
+        f"{library}, {kind}": _differences(np.abs(given - values))
         for library, given in engines.items()
         for kind, values in passes.items()
     }
+
+
+def _differences(off: Any) -> dict[str, float]:
+    return {"largest": float(off.max()), "median": float(np.median(off)), "same": float((off.max(-1) < _SAME).mean())}
 
 
 def main() -> None:
@@ -69,18 +74,23 @@ def main() -> None:
     for case in CASES[:2]:  # the two Llamas
         if case.source.is_dir():
             data[case.name] = measured(case.source, case.begin)
-            rows += [
-                (case.name, *name.split(", "), f"{most:.2g}", f"{middle:.2g}") for name, (most, middle) in data[case.name].items()
-            ]
-    table = Table(("model", "CTranslate2 int8 with", "beside a pass with", "largest difference", "median"), tuple(rows))
+            rows += [(case.name, *name.split(", "), *_shown(found)) for name, found in data[case.name].items()]
+    table = Table(
+        ("model", "CTranslate2 int8 with", "beside a pass with", "largest difference", "median", "positions that agree"),
+        tuple(rows),
+    )
     words = (
         "CTranslate2 in int8, beside the same pass in float64 with weights and activations of eight bits: logits of "
-        f"{BATCH} texts. Where an activation is rounded the other way a logit moves by a step of the eight bits, so the largest "
-        "difference is never next to 0; the median is."
+        f"{BATCH} texts. A position agrees where all logits do, within {_SAME:g}. Where float32 rounds an activation otherwise, "
+        "its position and those after it differ by steps of the eight bits; all texts of a model begin with the same token."
     )
     result = Result("engines_saturation", "Sums of eight bits that saturate", (words, table), {"differences": data})
     for path in report.write(result, by="python -m benchmarks.engines.saturation"):
         print(f"wrote {path}")
+
+
+def _shown(found: dict[str, float]) -> tuple[str, str, str]:
+    return f"{found['largest']:.2g}", f"{found['median']:.2g}", f"{found['same']:.0%}"
 
 
 if __name__ == "__main__":  # engines run in processes that import this module again
