@@ -21,7 +21,7 @@ import numpy as np
 
 from exactformer.numbers.formats import FORMATS, Format, format_of
 from exactformer.referee.golden import Golden, GoldenError, GoldenRow, read
-from exactformer.referee.judging import BEYOND
+from exactformer.referee.judging import largest_row, most_allowed
 from exactformer.referee.verdicts import BY_ROUNDING, NEAR_TIE, RIGHT, TRUE_TIE, Verdict, verdict
 
 __all__ = ["Golden", "assert_right", "load_golden"]
@@ -82,10 +82,8 @@ def _first_step(golden: Golden, prompt: int, steps: Mapping[str, Any], format: F
             given = np.asarray(steps[name]).astype(np.float64)
             if given.shape != true.shape:
                 raise GoldenError(f"steps: {name}: has the shape {given.shape}, where the file has {true.shape}")
-            off = float(np.sqrt(np.square(given - true).sum(axis=-1)).max(initial=0.0))
-            rounding = float(np.sqrt(np.square(2 * format.ulp(true)).sum(axis=-1)).max(initial=0.0))
-            careful = float(known["careful"][format.name])
-            if not off <= max(BEYOND * careful, rounding) + float(known["error"]):
+            off, careful = largest_row(given - true, True), float(known["careful"][format.name])
+            if not off <= most_allowed(careful, format.ulp(true), True) + float(known["error"]):
                 return f"{name} is off by {off:.3g}, where careful {format.name} is off by {careful:.3g}"
     return None
 

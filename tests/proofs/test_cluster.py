@@ -66,6 +66,17 @@ class LocalCluster:
         with Client(self.address, set_as_default=False) as client:
             client.wait_for_workers(sum(worker.poll() is None for worker in self.workers), timeout=PATIENCE)
 
+    @classmethod
+    @contextlib.contextmanager
+    def of_two(cls, folder: Path) -> Iterator[LocalCluster]:
+        """With two workers, which may be lost three times."""
+        pytest.importorskip("distributed", reason="Dask is not installed")
+        with cls(folder, allowed_failures=3) as made:
+            made.add_worker()
+            made.add_worker()
+            made.wait_for_workers()
+            yield made
+
     def __enter__(self) -> LocalCluster:
         return self
 

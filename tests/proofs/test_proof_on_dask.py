@@ -21,11 +21,7 @@ EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    pytest.importorskip("distributed", reason="Dask is not installed")
-    with LocalCluster(tmp_path_factory.mktemp("dask"), allowed_failures=3) as made:
-        made.add_worker()
-        made.add_worker()
-        made.wait_for_workers()
+    with LocalCluster.of_two(tmp_path_factory.mktemp("dask")) as made:
         yield made
 
 

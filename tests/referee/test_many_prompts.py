@@ -69,11 +69,7 @@ def test_killed_in_the_middle_and_resumed(place: Path, alone: tuple[str, str], t
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    pytest.importorskip("distributed", reason="Dask is not installed")
-    with LocalCluster(tmp_path_factory.mktemp("dask"), allowed_failures=3) as made:
-        made.add_worker()
-        made.add_worker()
-        made.wait_for_workers()
+    with LocalCluster.of_two(tmp_path_factory.mktemp("dask")) as made:
         yield made
 
 

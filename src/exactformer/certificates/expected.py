@@ -21,7 +21,7 @@ from exactformer.certificates.proving import CAP
 from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
 from exactformer.certified.limbs import OutOfRangeError
 from exactformer.model import InputError, Model, following, forward
-from exactformer.reading import saved_array
+from exactformer.reading import saved_array, times
 
 # How far a logit may be off, as a share of the largest one: far more than runs of real models are
 SHARES = {"float16": Fraction(1, 50), "float32": Fraction(1, 1000), "float64": Fraction(1, 10**9)}
@@ -77,8 +77,8 @@ def read_logits(path: Path, length: int, vocabulary: int) -> Saved:
     _refuse(kind not in SHARES, f"{path}: holds {kind}; logits are {', '.join(SHARES)}")
     _refuse(
         saved.shape not in ((vocabulary,), (length, vocabulary)),
-        f"{path}: has the shape {_times(saved.shape)}, where the logits are {vocabulary:,} (after the last token) or "
-        f"{_times((length, vocabulary))} (after each)",
+        f"{path}: has the shape {times(saved.shape)}, where the logits are {vocabulary:,} (after the last token) or "
+        f"{times((length, vocabulary))} (after each)",
     )
     values = saved.array()
     floats = np.atleast_2d(values.astype(np.float64))
@@ -138,10 +138,6 @@ def _compared(logits: Any, saved: Saved, tolerance: Fraction | None, length: int
         length - len(saved.values) + row, token, float(saved.values[row, token]),
         logits.enclosure((row, token)) if math.isfinite(largest) else None,
     )  # fmt: skip
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return " × ".join(f"{n:,}"[:40] for n in shape[:8]) or "of a single number"
 
 
 def _refuse(wrong: bool, problem: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -118,6 +118,14 @@ class _Engines:
     only: str = ""
 
     def __call__(self) -> Sequence[Engine]:
+        return self._found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was read stays in its process."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def _found(self) -> Sequence[Engine]:
         from exactformer.checkpoints.modules import module_steps
         from exactformer.numbers.formats import FORMATS
         from exactformer.referee import OutputsError, read_outputs

@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,3 +99,12 @@ def _saved(where: str, start: io.BytesIO, size: int, read: Callable[[int, int], 
         raise refusal(f"{where}: is not a file of numbers as numpy.save writes it") from None
     begin = start.tell()
     return Saved(where, tuple(shape), dtype, fortran, size - begin, lambda: read(begin, size - begin), refusal)
+
+
+def times(shape: Sequence[int]) -> str:
+    """A shape in a message.
+
+    >>> times((2, 3000)), times(())
+    ('2 × 3,000', 'of a single number')
+    """
+    return " × ".join(f"{n:,}"[:40] for n in shape[:8]) or "of a single number"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from exactformer.messages import Refused, quoted, short
-from exactformer.reading.regular import decoded
+from exactformer.reading.regular import decoded, open_regular
 from exactformer.reading.toml_limits import toml_problem
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -57,6 +57,17 @@ def json_table(data: bytes, refusal: type[Refused], *name: Path | str) -> dict[s
     if not isinstance(value, dict):
         raise refusal(*name, "is not a table")
     return value
+
+
+def json_lines(path: Path, longest: int, refusal: type[Refused]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The tables of a file with one on each line that is not empty, each with the file and the line for messages."""
+    with open_regular(path, refusal) as file:
+        for number, line in enumerate(iter(lambda: file.readline(longest + 1), b""), 1):
+            where = f"{path}: line {number}"
+            if len(line) > longest:
+                raise refusal(f"{where}: has more than {longest:,} bytes")
+            if line.strip():
+                yield where, json_table(line, refusal, where)
 
 
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from exactformer.certificates.memory import shown as shown_size
 from exactformer.checkpoints.safetensors import Tensor, read_tensors
 from exactformer.messages import quoted
 from exactformer.numbers.formats import FORMATS, Format
-from exactformer.reading import Saved, saved_array, saved_arrays
-from exactformer.referee.outputs import Engine, Given, OutputsError, shown
+from exactformer.reading import Saved, saved_array, saved_arrays, times
+from exactformer.referee.outputs import Engine, Given, OutputsError
 
 _CONTAINERS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}
 _PADDING = -1
@@ -122,7 +122,7 @@ def _prompts(path: Path, table: Any, found: dict[str, Any]) -> list[Given]:
     for name, values in found.items():
         if values.ndim < 1 or len(values) != len(table):
             raise OutputsError(
-                f"{path}: {quoted(name)}: has the shape {shown(values.shape)}, where there are {len(table):,} prompts"
+                f"{path}: {quoted(name)}: has the shape {times(values.shape)}, where there are {len(table):,} prompts"
             )
     return [_prompt(path, number, _ids(path, number, row), found) for number, row in enumerate(table.tolist())]
 
@@ -147,7 +147,7 @@ def _prompt(path: Path, number: int, ids: tuple[int, ...], found: dict[str, Any]
             return values[None].astype(np.float64), True
         if values.ndim != 2 or len(values) < length:
             raise OutputsError(
-                f"{path}: {quoted(name)}: has {shown(values.shape)} for prompt {number}, which has {length:,} tokens"
+                f"{path}: {quoted(name)}: has {times(values.shape)} for prompt {number}, which has {length:,} tokens"
             )
         return values[:length].astype(np.float64), False
 

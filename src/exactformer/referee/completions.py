@@ -16,7 +16,7 @@ from typing import Any
 
 from exactformer.messages import quoted
 from exactformer.numbers.formats import FORMATS, Format
-from exactformer.reading import Decimal, json_table, open_regular
+from exactformer.reading import Decimal, json_lines
 from exactformer.referee.outputs import Engine, Given, OutputsError
 
 _LONGEST = 64 << 20  # bytes of a line
@@ -28,23 +28,12 @@ def read_completions(path: Path, dtype: Format | None, quantised: bool) -> Engin
     """The engine of a file, named after it. Where a temperature is above 0 tokens are drawn, and none of them is right or wrong."""
     prompts: list[Given] = []
     sampled = False
-    for number, line in _lines(path):
-        where = f"{path}: line {number}"
-        answer = json_table(line, OutputsError, where)
+    for where, answer in json_lines(path, _LONGEST, OutputsError):
         sampled |= _temperature(answer, where) > 0
         prompts.extend(_given(answer, where))
     if not prompts:
         raise OutputsError(f"{path}: holds no completions")
     return Engine(path.stem, dtype or FORMATS["float32"], prompts, quantised, sampled)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    with open_regular(path, OutputsError) as file:
-        for number, line in enumerate(iter(lambda: file.readline(_LONGEST + 1), b""), 1):
-            if len(line) > _LONGEST:
-                raise OutputsError(f"{path}: line {number}: has more than {_LONGEST:,} bytes")
-            if line.strip():
-                yield number, line
 
 
 def _temperature(answer: dict[str, Any], where: str) -> float:

@@ -20,7 +20,8 @@ from exactformer.model import Model, Step, forward
 from exactformer.model.arithmetics.shaken import shaken
 from exactformer.numbers.decimals import outwards
 from exactformer.numbers.formats import Format
-from exactformer.referee.outputs import Engine, Given, OutputsError, shown
+from exactformer.reading import times
+from exactformer.referee.outputs import Engine, Given, OutputsError
 from exactformer.referee.truth import Truth, truths
 from exactformer.referee.verdicts import UNDECIDED, Bounds, Verdict, verdict
 
@@ -226,19 +227,22 @@ class _Prompt:
 
 
 def _step_record(errors: StepErrors, ours: StepErrors, allowed: float) -> Record:
-    """How far a step is off, and how far a careful one is: the largest L2 norm of the errors of a row.
-
-    To round the true values is always allowed, and so is an error that all entries of a row share: two units for each.
-    """
+    """How far a step is off, and how far a careful one is: the largest L2 norm of the errors of a row."""
     known = np.isfinite(ours.high)
     low, high = largest_row(errors.low, known), largest_row(errors.high, known)
-    rounding = largest_row(2 * ours.unit, known)
-    limit = max(BEYOND * allowed, rounding)
     return {
         "step": errors.name, "error": [_plain(low), _plain(high)], "careful": _plain(allowed),
         "ulps": _plain(_largest(errors.high / errors.unit, known)), "careful_ulps": _plain(_largest(ours.high / ours.unit, known)),
-        "beyond": bool(low > limit),
+        "beyond": bool(low > most_allowed(allowed, ours.unit, known)),
     }  # fmt: skip
+
+
+def most_allowed(careful: float, unit: Any, known: Any) -> float:
+    """The largest error of a row that careful floats may have.
+
+    To round the true values is always allowed, and so is an error that all entries of a row share: two units for each.
+    """
+    return max(BEYOND * careful, largest_row(2 * unit, known))
 
 
 def _largest(values: Any, known: Any) -> float:
@@ -265,7 +269,7 @@ def _shaped(value: Any, shape: tuple[int, ...], where: str) -> Any:
         padded = sum(have != want for have, want in zip(floats.shape, shape, strict=True))
         if padded <= 1 + (len(shape) == 3 and shape[-1] == shape[-2]) and floats.shape[-1] in (shape[-1], floats.shape[-2]):
             return cut
-    raise OutputsError(f"{where}: has the shape {shown(floats.shape)}, where the step has {shown(shape)}")
+    raise OutputsError(f"{where}: has the shape {times(floats.shape)}, where the step has {times(shape)}")
 
 
 def _shortness(judged: Verdict) -> Record:

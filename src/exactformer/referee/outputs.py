@@ -12,6 +12,7 @@ import numpy as np
 from exactformer.messages import Refused
 from exactformer.model import Model
 from exactformer.numbers.formats import Format
+from exactformer.reading import times
 
 
 class OutputsError(Refused):
@@ -88,7 +89,7 @@ def _problems(given: Given, size: int) -> Iterator[tuple[str, str]]:
     for name in ("logits", "logprobs"):
         numbers = getattr(given, name)
         if numbers is not None and (numbers.ndim != 2 or numbers.shape[1] != size):
-            yield name, f"have the shape {shown(numbers.shape)}, where the vocabulary has {size:,} tokens"
+            yield name, f"have the shape {times(numbers.shape)}, where the vocabulary has {size:,} tokens"
     for name in ("picked", "tokens"):
         found = getattr(given, name)
         if found and len(found) != given.rows:
@@ -101,11 +102,3 @@ def _problems(given: Given, size: int) -> Iterator[tuple[str, str]]:
         positive = float(given.logprobs.max())
     if positive is not None:
         yield "logprobs", f"one is {positive:.6g}, where a logarithm of a probability is at most 0: are these logits?"
-
-
-def shown(shape: Sequence[int]) -> str:
-    """
-    >>> shown((2, 3000))
-    '2 × 3,000'
-    """
-    return " × ".join(f"{n:,}"[:40] for n in shape[:8]) or "of a single number"

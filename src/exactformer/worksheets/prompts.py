@@ -7,7 +7,7 @@ from typing import Any
 
 from exactformer.messages import Refused
 from exactformer.model import InputError
-from exactformer.reading import json_table, open_regular
+from exactformer.reading import json_lines
 from exactformer.worksheets.inputs import Input
 
 _LONGEST = 1 << 24  # bytes of a line
@@ -15,14 +15,7 @@ _LONGEST = 1 << 24  # bytes of a line
 
 def read_prompts(path: Path, worksheet: Any) -> list[tuple[int, ...]]:
     """The ids of every prompt, in order."""
-    found = []
-    with open_regular(path, InputError) as file:
-        for number, line in enumerate(iter(lambda: file.readline(_LONGEST + 1), b""), 1):
-            where = f"{path}: line {number}"
-            if len(line) > _LONGEST:
-                raise InputError(f"{where}: has more than {_LONGEST:,} bytes")
-            if line.strip():
-                found.append(_ids(json_table(line, InputError, where), where, worksheet))
+    found = [_ids(said, where, worksheet) for where, said in json_lines(path, _LONGEST, InputError)]
     if not found:
         raise InputError(f"{path}: holds no prompts")
     return found
