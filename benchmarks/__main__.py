@@ -27,8 +27,10 @@ def main() -> None:
     def progress(line: str) -> None:
         print(f"[{time.monotonic() - start:5.0f} s] {line}", flush=True)
 
-    named = [b for b in BENCHMARKS if b.__name__.removeprefix("benchmarks.") in sys.argv[1:]]
-    for benchmark in named or BENCHMARKS:
+    by_name = {benchmark.__name__.removeprefix("benchmarks."): benchmark for benchmark in BENCHMARKS}
+    if unknown := [name for name in sys.argv[1:] if name not in by_name]:
+        sys.exit(f"{unknown[0]}: no such benchmark (there are {', '.join(by_name)})")
+    for benchmark in [by_name[name] for name in sys.argv[1:]] or BENCHMARKS:
         result = benchmark.run(progress)
         for path in report.write(result) if result else []:
             progress(f"wrote {path}")
