@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from benchmarks import backward, certified, checkpoints, float_errors, forward, many, nano_sort, oracle, plan, report, sizes
+from benchmarks import backward, certified, checkpoints, float_errors, forward, many, nano_sort, oracle, plan, report, sizes, spread
 
 BENCHMARKS = (
     forward,
@@ -18,6 +18,7 @@ BENCHMARKS = (
     plan,
     oracle,
     many,
+    spread,
 )  # each has run(progress) -> Result, or None
 
 

@@ -218,7 +218,8 @@ def _result(measured: dict[str, Any], planned: dict[str, Any]) -> Result:
         "**Plans and no measurements**, for 8 tokens in bfloat16 on one thread, from configurations alone: growth by the table, "
         "time from small things on this machine, as if there were as many limbs and as much memory as are wanted. "
         f"*over {WORKERS}*: a pass if it were spread over {WORKERS} workers with 10 Gbit/s between them, and the memory of each: "
-        "the program does not spread a pass. *in the way*: why such a pass would end as undecided today."
+        "`certify --spread` divides the memory so, and not the time of one pass. "
+        "*in the way*: why such a pass would end as undecided today."
     )
     names = (
         "model", "10⁹ weights", "bits", "limbs", "memory", "preparation", "pass", f"pass over {WORKERS}", f"memory over {WORKERS}",

@@ -168,8 +168,8 @@ def test_what_a_cluster_lacks_or_loses_is_told(tmp_path: Path, monkeypatch: pyte
         journal = tmp_path / "journal"
         with pytest.raises(CaseError, match=r"^case 40 \(40\): the process that computed it was lost, 2 times: Dask gave up .*$"):
             list(run(Logged(tmp_path / "log", deadly=40), range(60), fingerprint="", journal=journal, cluster=doomed.address))
-        finished = cluster._finished
-        monkeypatch.setattr(cluster, "_finished", lambda *asked: (doomed.scheduler.kill(), finished(*asked))[1])
+        finished = cluster.finished
+        monkeypatch.setattr(cluster, "finished", lambda *asked: (doomed.scheduler.kill(), finished(*asked))[1])
         with pytest.raises(ClusterError, match=rf"^cluster {doomed.address}: the scheduler was lost \(.*\)$"):
             list(run(abs, [1], fingerprint="", cluster=doomed.address))
 

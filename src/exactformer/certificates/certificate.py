@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import CAP, Certified, prove_tokens
 from exactformer.certified.tables import tables_digest
 from exactformer.files import write_whole
+from exactformer.hashing import Digest
 from exactformer.messages import Refused
 from exactformer.model import Config, Model
 from exactformer.numbers import Exact, Number
@@ -178,11 +179,15 @@ def certify(
     return certificate_of(model, ids, cap, claims)
 
 
-def certificate_of(model: Model, ids: Sequence[int], cap: int, claims: Sequence[Claim]) -> Certificate:
-    """The certificate of claims that were proved in this process."""
+def certificate_of(
+    model: Model, ids: Sequence[int], cap: int, claims: Sequence[Claim], elsewhere: Collection[str] = ()
+) -> Certificate:
+    """The certificate of claims that were proved in this process, or `elsewhere`, with tables of these hashes."""
+    tables = min(elsewhere) if len(elsewhere) == 1 else Digest("tables").add(*sorted(elsewhere)).hexdigest()
     return Certificate(
-        model_hash(model), tuple(ids), cap, tuple(claims), versions(), tables_digest(), reading=reading_of(model.config)
-    )
+        model_hash(model), tuple(ids), cap, tuple(claims), versions(), tables if elsewhere else tables_digest(),
+        reading=reading_of(model.config),
+    )  # fmt: skip
 
 
 def reading_of(config: Config) -> str:

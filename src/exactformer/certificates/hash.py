@@ -46,14 +46,33 @@ def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None
     """
     if _TAKEN in model.__dict__:
         return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
+    model.__dict__[_TAKEN] = _hash("exactformer model 2", model, list(model.weights.named()), progress)
+    return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
+
+
+def part_hash(model: Model, blocks: range) -> str:
+    """What tells these blocks of a model, with all that is not in a block, from every other: no other block is read.
+
+    >>> from exactformer.worksheets import load
+    >>> part_hash(load("induction").model, range(1)) == part_hash(load("induction").model, range(1, 2))
+    False
+    """
+    others = {n for n in range(model.config.blocks) if n not in blocks}
+    weights = [
+        (name, values)
+        for name, values in model.weights.named()
+        if not (name.startswith("blocks.") and int(name.split(".")[1]) in others)
+    ]
+    return _hash(f"exactformer blocks {blocks.start} to {blocks.stop} of a model", model, weights)
+
+
+def _hash(purpose: str, model: Model, weights: list[tuple[str, Any]], progress: Callable[[str], None] = lambda name: None) -> str:
     machine.check()  # floats are converted, small ones too
-    weights = sorted(model.weights.named(), key=lambda named: named[0])
-    digest = Digest("exactformer model 2").add(len(model.config.vocabulary), unusual(model.config), len(weights))
-    for name, values in weights:
+    digest = Digest(purpose).add(len(model.config.vocabulary), unusual(model.config), len(weights))
+    for name, values in sorted(weights, key=lambda named: named[0]):
         digest.add(name, tuple(values.shape))
         _add_values(digest, values)
         progress(name)
-    model.__dict__[_TAKEN] = digest.hexdigest()
     return digest.hexdigest()
 
 

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from exactformer.certificates.passes import Pass
 from exactformer.certified.scheduling import Outlook, scout
 from exactformer.certified.weights import Store
 from exactformer.model import InputError, Model
+from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
 
 
@@ -51,3 +53,7 @@ class Prepared:
         if self.outlook is None:
             with contextlib.suppress(Undecided), self.store.passing_through():
                 self.outlook = scout(self.model, self.store, progress)
+
+    def passed(self, asked: Pass, cache: Cache | None = None, progress: Callable[[str], None] = lambda step: None) -> Pass:
+        """A whole pass, in this process."""
+        return asked.through(self, range(self.model.config.blocks), cache, progress)

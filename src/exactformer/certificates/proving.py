@@ -11,13 +11,13 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from exactformer.certificates.passes import LayerReport, Pass, Proving
 from exactformer.certificates.preparation import Prepared
-from exactformer.certified.arithmetic import FEWEST, MOST, CertifiedArithmetic, LimbSchedule, checked
+from exactformer.certified.arithmetic import FEWEST, MOST, LimbSchedule, checked
 from exactformer.certified.ball import Ball
 from exactformer.certified.choosing import apart, finite, largest, leading
-from exactformer.certified.limbs import BITS
-from exactformer.certified.scheduling import schedule_length
-from exactformer.model import InputError, Model, Step, forward
+from exactformer.certified.scheduling import Outlook, schedule_length
+from exactformer.model import InputError, Model
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
 
@@ -31,6 +31,18 @@ class Decided(Protocol):
 
     @property
     def token(self) -> int | None: ...
+
+
+class Passes(Protocol):
+    """What computes certified passes of a model: this process (`Prepared`), or several that have some blocks each."""
+
+    @property
+    def model(self) -> Model: ...
+    @property
+    def outlook(self) -> Outlook | None: ...
+
+    def prepare(self, progress: Callable[[str], None]) -> None: ...
+    def passed(self, asked: Pass, cache: Cache | None, progress: Callable[[str], None]) -> Pass: ...
 
 
 Answer = TypeVar("Answer", bound=Decided)
@@ -47,15 +59,6 @@ class Entry:
     @property
     def width(self) -> Fraction:
         return self.high - self.low
-
-
-@dataclass(frozen=True)
-class LayerReport:
-    """After a block: the bits of the fraction (53 stands for float64), and the largest L2 radius of a token; or that of a logit."""
-
-    name: str
-    bits: int
-    radius: float
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,14 @@ def prove_token(
     >>> float(prove_token(model, model.ids(("a", "b")), digits=30).top[0].width) < 1e-30
     True
     """
-    prepared = Prepared.of(model, prepared)
+    return _proved(Prepared.of(model, prepared), ids, top, cap, digits, schedule, cache, progress)
+
+
+def _proved(
+    passes: Passes, ids: Sequence[int], top: int, cap: int, digits: int, schedule: LimbSchedule | None, cache: Cache | None,
+    progress: Callable[[str], None],
+) -> Certified:  # fmt: skip
+    model = passes.model
     if model.config.unembedding == "none":
         raise InputError("the model has no logits: there is no token to decide")
     given = model.checked(ids)
@@ -112,12 +122,12 @@ def prove_token(
     _check_whole("top", top, 1, None)
     if schedule is not None:
         schedule = checked(schedule, schedule_length(model.config))
-    question = _Question(prepared, given, top, cap, digits, progress)
+    question = _Question(passes, given, top, cap, digits, progress)
     if cache is None:
         return question.answer(schedule, None)
     if not model.config.keeps_past:
         raise InputError("a cache: in this model later positions change earlier ones, so nothing may be kept of them")
-    own = cache.begin(model, _Proving(prepared.store))  # until the token is decided: nobody else writes to it
+    own = cache.begin(model, Proving())  # until the token is decided: nobody else writes to it
     own.after(given)
     result = question.answer(schedule, own)
     cache.finish(own)
@@ -136,19 +146,25 @@ def prove_tokens(
     progress: Callable[[str], None] = lambda step: None,
 ) -> Iterator[Certified]:
     """Token after token, each proved, with keys and values kept; ends early after one that is undecided."""
-    prepared = Prepared.of(model, prepared)
+    cache = Cache() if model.config.keeps_past else None
+    yield from proved_by(Prepared.of(model, prepared), ids, tokens, top, cap, digits, cache, progress)
+
+
+def proved_by(
+    passes: Passes, ids: Sequence[int], tokens: int, top: int = 5, cap: int = CAP, digits: int = 0, cache: Cache | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Iterator[Certified]:  # fmt: skip
+    """The same by passes that are computed wherever they are."""
     _check_whole("tokens", tokens, 1, None)
-    cache, schedule = Cache() if model.config.keeps_past else None, None
+    schedule = None
 
     def proved(prefix: list[int]) -> Certified:
         nonlocal schedule
-        result = prove_token(
-            model, prefix, prepared=prepared, top=top, cap=cap, digits=digits, schedule=schedule, cache=cache, progress=progress
-        )
+        result = _proved(passes, prefix, top, cap, digits, schedule, cache, progress)
         schedule = result.schedule
         return result
 
-    yield from token_by_token(model.checked(ids), tokens, proved)
+    yield from token_by_token(passes.model.checked(ids), tokens, proved)
 
 
 def token_by_token(ids: Sequence[int], tokens: int, answer: Callable[[list[int]], Answer]) -> Iterator[Answer]:
@@ -173,24 +189,18 @@ def _check_whole(name: str, value: int, least: int, most: int | None) -> None:
         raise InputError(f"{name}: {str(value)[:40]} is not a whole number {bounds}")
 
 
-class _Proving(CertifiedArithmetic):
-    """The passes of this module: keys and values that other passes have kept, or have handed to others, are none of theirs."""
-
-
 class _Question:
     """One prompt, and passes over it with more limbs each time until the largest logit is proved."""
 
-    def __init__(
-        self, prepared: Prepared, ids: list[int], top: int, cap: int, digits: int, progress: Callable[[str], None]
-    ) -> None:
-        self.prepared, self.model, self.ids, self.top, self.cap = prepared, prepared.model, ids, top, cap
+    def __init__(self, passes: Passes, ids: list[int], top: int, cap: int, digits: int, progress: Callable[[str], None]) -> None:
+        self.passes, self.model, self.ids, self.top, self.cap = passes, passes.model, ids, top, cap
         self.widest = Fraction(1, 2 * 10**digits) if digits else None  # of a logit, with room for decimal ends
-        self.layers: list[LayerReport] = []
+        self.layers: tuple[LayerReport, ...] = ()
         self.progress = progress
 
     def answer(self, schedule: LimbSchedule | None, cache: Cache | None) -> Certified:
         if schedule is None:
-            self.prepared.prepare(self.progress)
+            self.passes.prepare(self.progress)
             schedule = self._scheduled(0.0)
         attempts = 0
         while True:
@@ -208,10 +218,10 @@ class _Question:
             schedule = self._raised(schedule, self._shortage(logits))
 
     def _scheduled(self, extra: float) -> LimbSchedule:
-        if self.prepared.outlook is None:
+        if self.passes.outlook is None:
             return (FEWEST + int(extra) // 16,) * schedule_length(self.model.config)
-        lead = self.prepared.outlook.lead if self.widest is None else min(self.prepared.outlook.lead, math.log2(self.widest) + 1)
-        return self.prepared.outlook.schedule(len(self.ids), lead - extra)
+        lead = self.passes.outlook.lead if self.widest is None else min(self.passes.outlook.lead, math.log2(self.widest) + 1)
+        return self.passes.outlook.schedule(len(self.ids), lead - extra)
 
     def _raised(self, before: LimbSchedule, shortage: float) -> LimbSchedule:
         """More limbs, somewhere at least: as many as the bits that the last pass was short of ask for."""
@@ -238,24 +248,10 @@ class _Question:
 
     def _pass(self, schedule: LimbSchedule, cache: Cache | None, attempt: int) -> tuple[Any, str | None]:
         """The logits of the last position, or why there are none."""
-        self.layers = []
-        ops = _Proving(self.prepared.store, schedule, last_only=True)
         again = f" of pass {attempt}, up to {max(schedule)} limbs" if attempt > 1 else ""
-
-        def note(step: Step) -> Any:
-            name, value = step.name, step.values
-            self.progress(f"{name}{again}")
-            if name.endswith("resid_post") or name in ("logits", "blocks.0.resid_pre"):
-                radii = value.radius[-1] if name == "logits" else value.radius
-                self.layers.append(LayerReport(name, BITS * (value.n - 1) if value.n else 53, float(np.max(radii))))
-            return value
-
-        self.prepared.store.trim(ops.limbs_at)
-        ids = self.ids if cache is None else cache.after(self.ids)
-        try:
-            return forward(self.model, ids, ops, note, cache), None
-        except Undecided as error:
-            return None, str(error)
+        done = self.passes.passed(Pass(tuple(self.ids), schedule), cache, lambda name: self.progress(f"{name}{again}"))
+        self.layers = done.layers
+        return done.logits, done.why or None
 
     def _decide(self, logits: Ball, schedule: LimbSchedule, attempts: int) -> Certified | str:
         """What is proved, or why nothing is."""
@@ -265,7 +261,7 @@ class _Question:
             return lead
         return Certified(
             tuple(self.ids), lead.winner, lead.ties, lead.runner_up, lead.margin, self._top(logits, row), schedule,
-            tuple(self.layers), attempts,
+            self.layers, attempts,
         )  # fmt: skip
 
     def _sharp(self, result: Certified) -> bool:
@@ -278,7 +274,7 @@ class _Question:
     def _undecided(self, logits: Ball | None, schedule: LimbSchedule, attempts: int, why: str) -> Certified:
         row = -1 if logits is None else len(logits) - 1
         entries = self._top(logits, row) if logits is not None and finite(logits, row) else ()
-        return Certified(tuple(self.ids), None, (), None, None, entries, schedule, tuple(self.layers), attempts, why)
+        return Certified(tuple(self.ids), None, (), None, None, entries, schedule, self.layers, attempts, why)
 
 
 def same_logit(model: Model, i: int, j: int) -> bool:

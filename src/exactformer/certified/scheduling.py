@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from exactformer.certified import bounds
 from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
 from exactformer.certified.ball import FLOAT, Ball
 from exactformer.certified.weights import Store
-from exactformer.model import Config, Model, Step, forward
+from exactformer.model import Config, Model, Step
+from exactformer.model.forward import through
+from exactformer.model.recorder import Handle
 
 _SMALL = 2.0**-24  # the radius that the scout starts every half with: beyond the rounding of floats, too small to bend
 _LEAST = 2.0**-29  # that of any token: the rounding of floats must stay below
@@ -78,49 +80,76 @@ class Outlook:
         return tuple(reversed(result))
 
 
-@bounds.MAY_BE_INFINITE
 def scout(model: Model, store: Store, progress: Callable[[str], None] = lambda step: None) -> Outlook:
+    """The outlook of a model, from one pass of a scout."""
+    there, logits = Scout.of(model.config).through(model, store, range(model.config.blocks), None, progress)
+    return there.outlook(logits)
+
+
+@dataclass
+class Scout:
     """A pass in floats over tokens from all over the vocabulary, whose radius is made small again before every half of a block.
 
-    Growth is a matter of the weights, and hardly of what is read; but it rises with the number of tokens.
+    Growth is a matter of the weights, and hardly of what is read; but it rises with the number of tokens. What was seen so far goes
+    with the scout, so that its way may lead over several machines.
     """
-    size, length = len(model.config.vocabulary), min(SCOUTED, model.config.length or SCOUTED)
-    lengths = [2**n for n in range(length.bit_length()) if 2**n < length] + [length]
-    halves: list[list[float]] = []  # [half][length]
-    sizes: list[list[float]] = []
-    before = np.full(length, _SMALL)
-    first = "embed" if model.config.positions == "none" else "blocks.0.resid_pre"
-    last, rows = f"blocks.{model.config.blocks - 1}.resid_post", _some_rows(lengths)
 
-    def note(step: Step) -> Any:
-        nonlocal before
-        name, value = step.name, step.values
-        progress(name)
+    ids: list[int]
+    lengths: list[int]
+    before: Any  # the radii at the start of a half
+    halves: list[list[float]] = field(default_factory=list)  # [half][length]
+    sizes: list[list[float]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, config: Config) -> Scout:
+        size, length = len(config.vocabulary), min(SCOUTED, config.length or SCOUTED)
+        lengths = [2**n for n in range(length.bit_length()) if 2**n < length] + [length]
+        return cls([int(n * _GOLDEN * size) % size for n in range(length)], lengths, np.full(length, _SMALL))
+
+    @bounds.MAY_BE_INFINITE
+    def through(
+        self, model: Model, store: Store, blocks: range, x: Handle | None, progress: Callable[[str], None] = lambda step: None
+    ) -> tuple[Scout, Handle]:
+        """Through some blocks, from where the last ones ended: the scout as it is there, and the stream."""
+        there = replace(self, halves=[*self.halves], sizes=[*self.sizes])
+
+        def note(step: Step) -> Any:
+            progress(step.name)
+            return there._seen(step.name, step.values, model.config)
+
+        return there, through(model, self.ids, CertifiedArithmetic(store, (FLOAT,)), blocks, x, note)
+
+    @bounds.MAY_BE_INFINITE
+    def outlook(self, logits: Handle) -> Outlook:
+        length, rows = len(self.ids), _some_rows(self.lengths)
+        growth = logits.value.spread().max(axis=-1) / _most(self.before)
+        ends = self.lengths if len(growth) == length else [int((rows < n).sum()) for n in self.lengths]
+        halves = [*self.halves, _bits_up_to(ends, growth)]
+        growths = zip(self.lengths, zip(*halves, strict=True), zip(*self.sizes, strict=True), strict=True)
+        return Outlook(tuple(Growth(*growth) for growth in growths), _usual_lead(logits.value.midpoint()))
+
+    def _seen(self, name: str, value: Any, config: Config) -> Any:
+        """What goes on after a step."""
+        first = "embed" if config.positions == "none" else "blocks.0.resid_pre"
         ends = name.endswith(("resid_mid", "resid_post"))
         if name != first and not ends:
             return value
-        if model.config.parallel and name.endswith("resid_mid"):  # the MLP reads what attention read: both grow at once
-            halves.append([0.0] * len(lengths))
-            sizes.append(sizes[-1])
+        if config.parallel and name.endswith("resid_mid"):  # the MLP reads what attention read: both grow at once
+            self.halves.append([0.0] * len(self.lengths))
+            self.sizes.append(self.sizes[-1])
             return value
         if ends:
-            halves.append(_bits_up_to(lengths, value.radius / _most(before)))
+            self.halves.append(_bits_up_to(self.lengths, value.radius / _most(self.before)))
             most = float(np.max(value.radius))
-            before = value.radius * (_SMALL / most) if 0 < most < math.inf else np.full(length, _SMALL)
-            before = np.maximum(before, _LEAST)
-        sizes.append(_bits_up_to(lengths, np.sqrt(np.square(value.midpoint()).mean(axis=-1))))
-        ball = Ball(value.mid, value.n, before)
-        if name == last:  # logits take more memory, and more time, than a block
-            before = before[rows]
+            before = value.radius * (_SMALL / most) if 0 < most < math.inf else np.full(len(self.ids), _SMALL)
+            self.before = np.maximum(before, _LEAST)
+        self.sizes.append(_bits_up_to(self.lengths, np.sqrt(np.square(value.midpoint()).mean(axis=-1))))
+        ball = Ball(value.mid, value.n, self.before)
+        if name == f"blocks.{config.blocks - 1}.resid_post":  # logits take more memory, and more time, than a block
+            rows = _some_rows(self.lengths)
+            self.before = self.before[rows]
             return ball[rows]
         return ball
-
-    ids = [int(n * _GOLDEN * size) % size for n in range(length)]
-    logits = forward(model, ids, CertifiedArithmetic(store, (FLOAT,)), note)
-    growth = logits.spread().max(axis=-1) / _most(before)
-    halves.append(_bits_up_to(lengths if len(growth) == length else [int((rows < n).sum()) for n in lengths], growth))
-    growths = zip(lengths, zip(*halves, strict=True), zip(*sizes, strict=True), strict=True)
-    return Outlook(tuple(Growth(*growth) for growth in growths), _usual_lead(logits.midpoint()))
 
 
 def _some_rows(lengths: list[int]) -> Any:

@@ -56,6 +56,7 @@ _NOT_TO_PLAN = (
     "prompts",
     "journal",
     "cluster",
+    "spread",
 )
 _LONGEST = 65_536  # tokens of an input
 
@@ -100,12 +101,14 @@ _LONGEST = 65_536  # tokens of an input
     "--prompts", metavar="FILE", type=click.Path(path_type=Path),
     help='Certify many: JSON Lines, each {"ids": [1, 2]} or {"prompt": "text"}; with --format json a certificate a line.',
 )  # fmt: skip
+@click.option("--spread", is_flag=True, help="Spread the blocks over the workers of --cluster: each keeps a part of the model.")
 @run_options
 @output_option
 def command(
     source: str, asked: Input, reading: str, most: int, top: int, cap: int, digits: int, audit: bool,
     compare: str | None, expect: Path | None, tolerance: str | None, form: str, verify: Path | None, plan: bool,
-    length: int | None, prompts: Path | None, journal: Path | None, workers: int | None, cluster: str | None, output: Path | None,
+    length: int | None, prompts: Path | None, spread: bool, journal: Path | None, workers: int | None, cluster: str | None,
+    output: Path | None,
 ) -> None:  # fmt: skip
     """Prove the next tokens of a model: each the argmax of the exact network, with its margin and proved digits."""
     keep_the_source(source, output)
@@ -121,9 +124,10 @@ def command(
             refuse(given(option), f"--{option}: does not go with --prompts")
         refuse(form == "html", "--format html: does not go with --prompts")
         refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
-        many = Many(source, reading, prompts, most, top, cap, digits)
+        refuse(spread and cluster is None, "--spread: goes with --cluster, whose workers the blocks are spread over")
+        many = Many(source, reading, prompts, most, top, cap, digits, spread)
         sys.exit(many.certified(journal, workers, cluster, form, output))
-    for option in ("workers", "journal", "cluster"):
+    for option in ("workers", "journal", "cluster", "spread"):
         refuse(given(option), f"--{option}: goes with --prompts{' or --plan' * (option == 'workers')}")
     if verify is not None:
         for option in _NOT_TO_VERIFY:

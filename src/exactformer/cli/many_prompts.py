@@ -39,6 +39,7 @@ class Many:
     top: int
     cap: int
     digits: int
+    spread: bool
 
     def certified(self, journal: Path | None, workers: int | None, cluster: str | None, form: str, output: Path | None) -> int:
         """Certificates in the order of the prompts, as text or as JSON Lines; the status."""
@@ -52,13 +53,15 @@ class Many:
         asked = read_prompts(self.prompts, worksheet)
         for number, ids in enumerate(asked):
             check_question(worksheet.model, f"{self.prompts}: prompt {number}", list(ids), self.tokens)
-        check_memory(worksheet.model, worksheet.title, max(map(len, asked)), self.cap, self.tokens)
+        if not self.spread:
+            check_memory(worksheet.model, worksheet.title, max(map(len, asked)), self.cap, self.tokens)
         with Progress() as progress:
             kept = Kept(journal, progress)
             try:
                 found = certify_all(
                     partial(_model, self.source, self.reading), asked, self.tokens, top=self.top, cap=self.cap, digits=self.digits,
-                    journal=kept.named, workers=workers, cluster=cluster, progress=kept.heard,
+                    journal=kept.named, workers=workers, cluster=cluster, spread=self.spread,
+                    progress=kept.heard,
                 )  # fmt: skip
                 certificates = [certificate for _, certificate in sorted(found, key=lambda each: each[0])]
             except KeyboardInterrupt:

@@ -98,20 +98,38 @@ def forward(model: Model, ids: Sequence[int], ops: Values, note: Note = unnoted,
 
     Every step on the way is given to `note`. With a `cache`, `ids` are the tokens that follow those computed with it before.
     """
+    return through(model, ids, ops, range(model.config.blocks), None, note, cache).value
+
+
+def through(
+    model: Model, ids: Sequence[int], ops: Values, blocks: range, x: Handle | None = None, note: Note = unnoted,
+    cache: Cache | None = None,
+) -> Handle:  # fmt: skip
+    """Some blocks of a pass: with the first goes the embedding, and with the last what follows; else `x`, the stream, is handed on.
+
+    >>> from exactformer.model.arithmetics.floats import FloatArithmetic
+    >>> from exactformer.worksheets import load
+    >>> model, ops = load("induction").model, FloatArithmetic("float64")
+    >>> stream = through(model, [0, 1, 0], ops, range(1))
+    >>> bool((through(model, [0, 1, 0], ops, range(1, 2), stream).value == forward(model, [0, 1, 0], ops)).all())
+    True
+    """
     ops.begin()
     ops.check(model.config)
     past = None if cache is None else cache.begin(model, ops)
     weights, start = model.weights, 0 if past is None else past.length
     ids = model.checked(ids, start)
     p = Recorder(model.config, ops, ops.watched(note), range(start, start + len(ids)), past)
-    x = embedding(p, weights, ids)
-    for n, block in enumerate(weights.blocks):
-        x = _block(p, block, n, x)
+    x = embedding(p, weights, ids) if x is None else x
+    for n in blocks:
+        x = _block(p, weights.blocks[n], n, x)
     if cache is not None and past is not None:
         cache.finish(past, ids)
+    if blocks.stop < model.config.blocks:
+        return x
     if weights.ln_final is not None:
         x = normed(p, x, weights.ln_final, "ln_final")
-    return x.value if model.config.unembedding == "none" else unembedding(p, weights, x).value
+    return x if model.config.unembedding == "none" else unembedding(p, weights, x)
 
 
 def _block(p: Recorder, weights: BlockWeights, n: int, x: Handle) -> Handle:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ from exactformer.certificates import Prepared
 from exactformer.certificates.certificate import Certificate, Claim, certificate_of
 from exactformer.certificates.file import document, parsed
 from exactformer.certificates.hash import model_hash
-from exactformer.certificates.proving import CAP, prove_tokens
+from exactformer.certificates.proving import CAP, Certified, prove_tokens, proved_by
 from exactformer.certificates.storage import prepared
 from exactformer.hashing import Digest
 from exactformer.model import Model
 from exactformer.proofs.elsewhere import Elsewhere
 from exactformer.proofs.runner import run
+from exactformer.proofs.spread import Spread
+from exactformer.proofs.spread import spread as spread_over
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,16 @@ class Certifying(Elsewhere[Model]):
         proved = prove_tokens(
             self.opened, ids, self.tokens, prepared=self._prepared, top=self.top, cap=self.cap, digits=self.digits
         )
-        return document(certificate_of(self.opened, ids, self.cap, [Claim.of(each) for each in proved]))
+        return self._written(ids, proved)
+
+    def by(self, passes: Spread, ids: Sequence[int]) -> dict[str, Any]:
+        """The same by passes over several workers, asked for in this thread."""
+        with passes.turn:
+            return self._written(ids, proved_by(passes, ids, self.tokens, self.top, self.cap, self.digits), passes.tables)
+
+    def _written(self, ids: Sequence[int], proved: Iterable[Certified], tables: Collection[str] = ()) -> dict[str, Any]:
+        claims = [Claim.of(each) for each in proved]
+        return document(certificate_of(self.opened, ids, self.cap, claims, tables))
 
 
 def certify_all(
@@ -59,11 +70,13 @@ def certify_all(
     journal: Path | Callable[[str], Path | None] | None = None,
     workers: int | None = 1,
     cluster: str | None = None,
+    spread: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[tuple[int, Certificate]]:
     """Certificates of the tokens after each prompt, with their numbers, as they are finished.
 
-    `open_model` is called in every process that computes: it holds a path rather than weights.
+    `open_model` is called in every process that computes: it holds a path rather than weights. With `spread`, every worker of the
+    `cluster` has some blocks of the model, and the prompts go from one to the next.
 
     >>> from exactformer.worksheets import load
     >>> found = dict(certify_all(lambda: load("capstone").model, [[0, 1], [1]]))
@@ -77,7 +90,16 @@ def certify_all(
     cases = [tuple(ids) for ids in prompts]
     fingerprint = Digest("exactformer prompts").add(certifying.digest, len(cases), *cases).hexdigest()
     book = journal(fingerprint) if callable(journal) else journal
-    found = run(
-        certifying, cases, fingerprint=fingerprint, journal=book, check=parsed, workers=workers, cluster=cluster, progress=progress
+    how: dict[str, Any] = {"fingerprint": fingerprint, "journal": book, "check": parsed, "progress": progress}
+    found = (
+        _spread(certifying, cases, cluster, how)
+        if spread and cluster is not None
+        else run(certifying, cases, workers=workers, cluster=cluster, **how)
     )
     return ((number, parsed(said)) for number, said in found)
+
+
+def _spread(certifying: Certifying, cases: list[tuple[int, ...]], cluster: str, how: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+    """Two prompts on their way for every worker: one is computed, one waits at its door."""
+    with spread_over(certifying.open, certifying.opened, cluster) as passes:
+        yield from run(partial(certifying.by, passes), cases, workers=2 * len(passes.seats), threads=True, **how)

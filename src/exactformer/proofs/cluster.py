@@ -23,7 +23,7 @@ _PATIENCE = 60.0  # seconds without any worker; a cluster that grows on demand n
 _LOOK = 1.0  # seconds between two looks at how many workers there are
 _AHEAD = 2  # chunks under way for each thread of the cluster: one computed, one waiting in its place
 _TRIES = 2  # times that Dask may give up on a case, each after workers that it took down
-_one_at_a_time = threading.Lock()  # python-flint's precision belongs to the process, and a Dask worker may have many threads
+one_at_a_time = threading.Lock()  # python-flint's precision belongs to the process, and a Dask worker may have many threads
 
 
 class ClusterError(RunError):
@@ -36,7 +36,7 @@ def environment() -> str:
     return f"Python {python}, exactformer {exactformer.__version__}, python-flint {flint.__version__}"
 
 
-def _identity(value: Any) -> Any:
+def identity(value: Any) -> Any:
     return value
 
 
@@ -44,11 +44,11 @@ def _compute(function: Callable[[Any], Any], cases: list[Any], expected: str) ->
     """On a worker: the outcome of a chunk, or the environment there if it is another one."""
     if environment() != expected:
         return environment()
-    with _one_at_a_time:
+    with one_at_a_time:
         return compute(function, cases)
 
 
-def _connect(address: str) -> Client:
+def connect(address: str) -> Client:
     try:
         from distributed import Client
     except ImportError as error:
@@ -67,9 +67,9 @@ def on_cluster(function: Callable[[Any], Any], chunks: Chunks, address: str) -> 
     here = environment()
     running: dict[Future, list[int]] = {}
     seats, looked, manned = 1, 0.0, time.monotonic()
-    with contextlib.closing(_connect(address)) as client:  # when it closes, the scheduler forgets what is still to be done
+    with contextlib.closing(connect(address)) as client:  # when it closes, the scheduler forgets what is still to be done
         # A task and not scattered data: should all its holders be lost, Dask makes it again.
-        remote = _submit(client, "the function of the cases", _identity, function)
+        remote = _submit(client, "the function of the cases", identity, function)
         try:
             while chunks.left:
                 if time.monotonic() > looked + _LOOK:
@@ -83,7 +83,7 @@ def on_cluster(function: Callable[[Any], Any], chunks: Chunks, address: str) -> 
                 while len(running) < most and (chunk := chunks.take(most)):
                     cases = [chunks.cases[index] for index in chunk]
                     running[_submit(client, chunks.names(chunk), _compute, remote, cases, here)] = chunk
-                for future in _finished(client, list(running)):
+                for future in finished(client, list(running)):
                     chunk = running.pop(future)
                     outcome = _outcome(future, chunks, chunk, address, here)
                     if outcome is not None:
@@ -91,7 +91,7 @@ def on_cluster(function: Callable[[Any], Any], chunks: Chunks, address: str) -> 
                         yield chunk, outcome
         except (OSError, CancelledError) as error:  # Dask's own: the cases' exceptions are in their outcomes
             if remote.status == "error":
-                raise _unloadable(address, remote.exception(), here) from error
+                raise unloadable(address, remote.exception(), here) from error
             raise ClusterError(f"cluster {address}: the scheduler was lost ({one_line(error)})") from error
 
 
@@ -102,7 +102,7 @@ def _submit(client: Client, what: str, function: Callable[..., Any], *arguments:
         raise RunError(f"{what} cannot be sent to a cluster ({one_line(error.__cause__ or error)})") from error
 
 
-def _finished(client: Client, futures: list[Future]) -> list[Future]:
+def finished(client: Client, futures: list[Future]) -> list[Future]:
     """Those that are finished, after a wait for the first one; none if that takes long."""
     from distributed import wait
 
@@ -120,13 +120,13 @@ def _outcome(future: Future, chunks: Chunks, chunk: list[int], address: str, her
         if isinstance(error, KilledWorker):
             chunks.lost(chunk, f"Dask gave up after it lost {error.allowed_failures + 1} workers", _TRIES)
             return None
-        raise _unloadable(address, error, here)
+        raise unloadable(address, error, here)
     answer: Outcome | str = future.result()
     if isinstance(answer, str):
         raise ClusterError(f"cluster {address}: a worker has {answer}; here it is {here}")
     return answer
 
 
-def _unloadable(address: str, error: BaseException, here: str) -> ClusterError:
+def unloadable(address: str, error: BaseException, here: str) -> ClusterError:
     why = one_line(error.__cause__ or error)  # Dask wraps what happened in advice
     return ClusterError(f"cluster {address}: the cases cannot be loaded there ({why}); all of it must have {here}")

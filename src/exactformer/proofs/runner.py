@@ -24,6 +24,7 @@ def run(
     check: Callable[[Any], object] = lambda result: None,
     workers: int | None = None,
     cluster: str | None = None,
+    threads: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> Generator[tuple[int, Any], None, None]:
     """Yield `(index, function(cases[index]))` for every case, each once, in the order in which they finish.
@@ -32,7 +33,8 @@ def run(
     `fingerprint` (which must tell apart whatever a result depends on: model, inputs, arithmetic) yields the kept ones first and
     computes the others; `check` raises ValueError for a kept one that cannot be a result. `workers` is the number of processes on
     this machine, by default one a core; 1 computes in this very process. `cluster` is the address of a Dask scheduler, whose
-    workers are used instead. `progress` is called with how many cases are done, of how many.
+    workers are used instead. With `threads`, the `workers` are threads of this process, for a function that has others compute.
+    `progress` is called with how many cases are done, of how many.
 
     Nothing happens before the first result is asked for; closing the generator stops all work at once.
 
@@ -54,7 +56,9 @@ def run(
         if done == total:
             return
         chunks = Chunks(cases, book.done if book else bytearray(total))
-        for chunk, outcome in stack.enter_context(contextlib.closing(_compute(function, chunks, workers or _cores(), cluster))):
+        for chunk, outcome in stack.enter_context(
+            contextlib.closing(_compute(function, chunks, workers or _cores(), cluster, threads))
+        ):
             results = list(zip(chunk, outcome.results, strict=False))
             if book:
                 book.append(results)
@@ -70,13 +74,17 @@ def run(
 
 
 def _compute(
-    function: Callable[[Any], Any], chunks: Chunks, workers: int, cluster: str | None
+    function: Callable[[Any], Any], chunks: Chunks, workers: int, cluster: str | None, threads: bool
 ) -> Generator[tuple[list[int], Outcome], None, None]:
     """Chunks with their outcomes, from wherever the cases are to be computed."""
     if cluster is not None:
         from exactformer.proofs.cluster import on_cluster
 
         yield from on_cluster(function, chunks, cluster)
+    elif threads:
+        from exactformer.proofs.threads import in_threads
+
+        yield from in_threads(function, chunks, workers)
     elif workers > 1:
         from exactformer.proofs.pool import in_processes
 
