@@ -89,10 +89,10 @@ def run(progress: Progress) -> Result | None:
         progress(f"spread: {name}: {memory}, {same}")
     text = (
         f"A model of SmolLM2-135M's shape ({PROMPTS} prompts of {LENGTH} tokens), certified by one process and with its blocks "
-        f"spread over {WORKERS} local Dask workers (`certify --spread`), each of which is ended when it takes more than 95 % of the "
-        f"*limit*: {SHARE:.0%} of what one process takes. *memory*: the most that was resident in a process, preparation included. "
-        "*times as fast*: the time of one process over that of the workers, preparation included, on this machine. *claims*: all "
-        "that certificates say of every token."
+        f"spread over {WORKERS} local Dask workers (`certify --spread`), each of which is ended when it takes more than 95 % of "
+        f"the *limit*: {SHARE:.0%} of what one process takes. *memory*: the most that was resident in a process, preparation "
+        "included. *times as fast*: the time of one process over that of the workers, preparation included, on this machine. "
+        "*claims*: all that certificates say of every token."
     )
     table = Table(("", "memory", "limit", "times as fast", "claims"), tuple(rows))
     raw = {"one": one["memory"], "limit": limit} | {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,13 +13,13 @@ from flint import arb
 
 from exactformer.lessons.languages import ENGLISH
 from exactformer.lessons.languages import words as catalogue
-from exactformer.model import Model
+from exactformer.model import Config, Model
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.arithmetics.roles import Activation
 from exactformer.model.axes import TOKEN
 from exactformer.model.breaking import MISTAKES, broken
 from exactformer.model.fields import ConfigError
-from exactformer.model.weights import rebuilt_weights
+from exactformer.model.weights import assembled
 from exactformer.numbers import Exact, Named, Undecided, Undefined
 from exactformer.numbers.definitions import Symbols
 from exactformer.numbers.digits import decimal_bounds
@@ -66,9 +67,13 @@ def outline(trace: Trace, breaks: bool = True) -> dict[str, Any]:
 
 
 def _breaks(trace: Trace) -> list[dict[str, str]]:
-    config = trace.model.config
-    shapes = {step.name: np.zeros(step.values.shape) for step in trace.weights}
-    blank = Model(config, rebuilt_weights(trace.model.weights, shapes))  # which mistakes apply is asked of shapes alone
+    return _mistakes(trace.model.config, tuple((step.name, step.values.shape) for step in trace.weights))
+
+
+@functools.lru_cache(maxsize=64)  # they stay the same while somebody changes weights
+def _mistakes(config: Config, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> list[dict[str, str]]:
+    """Which mistakes apply is asked of shapes alone."""
+    blank = Model(config, assembled(config, {name: np.zeros(shape) for name, shape in shapes}))
     return [
         {"name": name, "what": mistake.what, "effect": mistake.effect.format(scale=config.scale_factor)}
         for name, mistake in MISTAKES.items()
