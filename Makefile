@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 SUDO    = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-CHROMIUM = { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -qq -y --no-install-recommends chromium; }
+INSTALL = $(SUDO) apt-get install -qq -y --no-install-recommends
+CHROMIUM = { $(SUDO) apt-get update -qq && { $(INSTALL) chromium-headless-shell || $(INSTALL) chromium; }; }
 
 .PHONY: trace test test-large bench lint clean
 trace: $(VENV)/ready
@@ -35,7 +36,7 @@ $(VENV)/ready: pyproject.toml
 
 $(VENV)/ready-dev: $(VENV)/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
-	@command -v chromium >/dev/null || $(CHROMIUM) || echo "chromium was not installed: the tests of the page will fail"
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || $(CHROMIUM) || echo "chromium was not installed: the tests of the page will fail"
 	@touch $@
 
 clean:

@@ -13,7 +13,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from web.models import gpt2_folder
 from web.serving import Serving
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")  # the first starts contexts faster
+CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "chromium")
 WAIT = 120_000  # milliseconds for anything on a page: long, since the machine may have other work
 expect.set_options(timeout=WAIT)
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
