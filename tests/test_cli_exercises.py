@@ -62,6 +62,10 @@ def test_what_cannot_be_asked_is_refused_in_a_line(tmp_path: Path) -> None:
     assert "is a model in a folder" in refused("exercise", "stories")
     assert "there is no such file" in refused("exercise", str(tmp_path / "nothing.toml"))
     assert "'z'" in refused("exercise", "capstone", "--tokens", "a z")
+
+
+@pytest.mark.large
+def test_a_ball_cannot_be_asked() -> None:
     assert "guaranteed digits and no closed form" in refused("exercise", "poster", "--cell", "logits[0, 0]")
 
 

@@ -49,7 +49,7 @@ def test_formulas_that_are_too_long_to_be_proved_equal_are_refused(schedule: str
         cost.check_equalities(steps, f"--schedule {schedule}")
 
 
-@pytest.mark.parametrize("schedule", ["flash", "kv-cache"])
+@pytest.mark.parametrize("schedule", [pytest.param("flash", marks=pytest.mark.large), "kv-cache"])
 def test_schedules_of_a_model_of_48_dimensions_are_proved(wide: str, schedule: str) -> None:
     done = run("prove", wide, "--schedule", schedule, "--tokens", "0 1 2")
     assert done.returncode == 0, done.stderr

@@ -113,6 +113,7 @@ def test_a_long_continuation_is_computed_in_balls_and_says_so(wide: Path, option
     assert len(tokens[0]) == 3
 
 
+@pytest.mark.large
 def test_proofs_follow_the_size_of_the_model(folder: Path, wide: Path) -> None:
     reports = {}
     for path, arithmetic in ((folder, "arb"), (wide, "certified")):

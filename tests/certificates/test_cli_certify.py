@@ -276,6 +276,7 @@ def test_an_undecided_certificate_is_confirmed_as_undecided(tmp_path: Path) -> N
     assert done.stderr.startswith("exactformer: token 1: undecided")
 
 
+@pytest.mark.large
 def test_norms_that_are_kept_are_not_asked_to_confirm_themselves(folder: str, tmp_path: Path, own_cache: Path) -> None:
     """Norms beyond all measure, with a checksum that fits: a pass believes them and proves nothing; --verify does not read them."""
     from exactformer.certificates.storage import read, write

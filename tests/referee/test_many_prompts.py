@@ -18,7 +18,7 @@ from children import PATIENCE
 from cli_runs import run
 
 COMMAND = [sys.executable, "-c", "from exactformer.cli import main; main()"]
-PROMPTS = 40
+PROMPTS = 16
 
 
 @pytest.fixture(scope="module")

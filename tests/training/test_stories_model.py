@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from training.stories import measure
 from training.stories.measure import measured
@@ -85,6 +86,7 @@ def test_our_own_pass_is_the_model_that_was_measured() -> None:
     assert np.abs(found - expected).max() < 1e-4  # the library's angles are of float32
 
 
+@pytest.mark.large
 def test_held_out_stories_are_answered_as_measured() -> None:
     found = measured(model_folder("stories"), 20, 1)
     for kind, score in found.scores.items():

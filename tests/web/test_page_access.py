@@ -79,7 +79,10 @@ def lived(page: Page) -> None:
     expect(box.locator(".hints li")).to_have_count(1)
 
 
-@pytest.mark.parametrize(("scheme", "width"), SIZES)
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [size if size in (("light", 1440), ("dark", 360)) else pytest.param(*size, marks=pytest.mark.large) for size in SIZES],
+)
 def test_no_violation_is_found(visit: Visit, page: Page, scheme: str, width: int) -> None:
     """Of all views and lessons some, drawn by a seed: three in every size."""
     drawn = random.Random(16).sample((*VIEWS, *LESSONS), 3 * len(SIZES))

@@ -330,7 +330,10 @@ def test_nothing_in_a_prompt_or_a_token_becomes_markup(page: Page, worded: Servi
     assert page.locator("main img, main script").count() == 0
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1920), ("light", 360)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [pytest.param("light", 1440, marks=pytest.mark.large), pytest.param("dark", 1920, marks=pytest.mark.large), ("light", 360)],
+)
 def test_it_is_for_everyone(page: Page, worded: Serving, scheme: str, width: int) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 900})

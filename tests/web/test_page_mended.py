@@ -220,7 +220,13 @@ def test_the_sheet_of_a_number_does_not_cover_it(visit: Visit, page: Page, width
     }""")
 
 
-@pytest.mark.parametrize("example", ["capstone", "context", "induction", "llama", "poster", "similar", "skip", "length4"])
+@pytest.mark.parametrize(
+    "example",
+    [
+        *("capstone", "llama", "length4"),
+        *(pytest.param(name, marks=pytest.mark.large) for name in ("context", "induction", "poster", "similar", "skip")),
+    ],
+)
 def test_no_label_of_the_pipeline_runs_into_another(visit: Visit, page: Page, example: str) -> None:
     visit(f"#{example}")
     collisions = """() => {

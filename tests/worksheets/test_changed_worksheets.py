@@ -12,11 +12,11 @@ from benchmarks.trials import bounds, worksheets
 
 
 def test_changed_worksheets_are_traced_or_refused_in_a_line() -> None:
-    tried = worksheets.sample(200, seed=1)
+    tried = worksheets.sample(100, seed=1)
     assert [result.failed for result in tried if result.failed] == []
     outcomes = Counter(result.outcome for result in tried)
-    assert outcomes["refused"] > 100
-    assert outcomes["traced"] > 20
+    assert outcomes["refused"] > 50
+    assert outcomes["traced"] > 10
 
 
 def test_what_must_not_be_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
