@@ -120,9 +120,12 @@ if __name__ == "__main__":
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--own", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--pause", type=float, default=0.2, help="seconds for which a number is looked at")
     given = parser.parse_args()
     for title, found in zip(
-        ("examples", "own worksheets"), asyncio.run(load(given.address, given.clients, given.seconds, own=given.own)), strict=True
+        ("examples", "own worksheets"),
+        asyncio.run(load(given.address, given.clients, given.seconds, given.pause, given.own)),
+        strict=True,
     ):
         if found.requests:
             print(f"{title}: {found}", *found.errors[:5], sep="\n")

@@ -14,11 +14,8 @@ from exactformer.lessons import lessons
 from web.serving import Serving
 
 Visit = Callable[[str], Page]
-WIDTHS = [
-    ("light", 1440),
-    *(pytest.param(*size, marks=pytest.mark.large) for size in (("dark", 1440), ("light", 768))),
-    ("light", 360),
-]
+_OTHERS = (pytest.param(*size, marks=pytest.mark.large) for size in (("dark", 1440), ("light", 768)))
+WIDTHS = [("light", 1440), *_OTHERS, ("light", 360)]
 shipped = pytest.mark.skipif(not lessons(), reason="no lessons are shipped")
 
 

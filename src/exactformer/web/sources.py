@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,7 +16,8 @@ from exactformer.web.editing import edited
 from exactformer.worksheets import Worksheet, example_text, loads
 
 ARITHMETICS = able(lambda kind: kind.stepwise)  # the page shows every operation of a pass
-_KEPT = 6  # passes that a worker remembers
+_KEPT = 6  # passes that a worker remembers, whatever their size
+_MOST, _NUMBERS = 100, 20_000  # passes that it remembers, as long as they have no more numbers in all
 
 
 class RequestError(Refused):
@@ -70,9 +72,22 @@ def worksheet_of(source: Source) -> Worksheet:
     return replace(worksheet, model=broken(worksheet.model, source.breaks)) if source.breaks else worksheet
 
 
-@lru_cache(_KEPT)
+_passes: OrderedDict[Source, Trace] = OrderedDict()
+
+
 def trace_of(source: Source) -> Trace:
-    return worksheet_of(source).trace(arithmetic=source.arithmetic)
+    """Remembered: the last few, and many more where they are small, as those of a class are that changes weights of one example."""
+    if source in _passes:
+        _passes.move_to_end(source)
+    else:
+        _passes[source] = worksheet_of(source).trace(arithmetic=source.arithmetic)
+        while len(_passes) > _KEPT and (len(_passes) > _MOST or sum(map(_size, _passes.values())) > _NUMBERS):
+            _passes.popitem(last=False)
+    return _passes[source]
+
+
+def _size(trace: Trace) -> int:
+    return sum(step.values.size for step in (*trace.steps, *trace.weights))
 
 
 @lru_cache(_KEPT)
