@@ -28,6 +28,10 @@ def _model(folder: str) -> Model:
     return open_checkpoint(Path(folder)).model
 
 
+def _part(folder: str, blocks: range) -> Model:
+    return open_checkpoint(Path(folder), blocks=blocks).model
+
+
 def _prompts() -> list[list[int]]:
     size = SHAPES["smollm2-135m"]["vocab_size"]
     return np.random.default_rng(9).integers(0, size, (PROMPTS, LENGTH)).tolist()  # type: ignore[no-any-return]
@@ -61,7 +65,13 @@ def _spread(folder: str, limit: int, kill: bool) -> dict[str, Any]:
                 os.kill(killed[0], signal.SIGKILL)
 
         found = _claims(
-            certify_all(partial(_model, folder), _prompts(), cluster=cluster.scheduler_address, spread=True, progress=heard)
+            certify_all(
+                partial(_model, folder),
+                _prompts(),
+                cluster=cluster.scheduler_address,
+                spread=partial(_part, folder),
+                progress=heard,
+            )
         )
         seconds = time.monotonic() - start
         return {"claims": found, "seconds": seconds, "memory": max(client.run(resident).values()), "killed": len(killed)}

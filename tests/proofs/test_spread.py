@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from spread_work import changing, stories
+from spread_work import changing, some, stories
 from test_cluster import LocalCluster
 
 import exactformer as xf
 from cli_runs import refused, run
 from exactformer.certificates import Certificate, verify
 from exactformer.certificates.file import document, parsed
-from exactformer.certificates.hash import part_hash
+from exactformer.certificates.hash import hashed_by_blocks, model_hash, part_hash
 from exactformer.proofs import spread as spreading
 from exactformer.proofs.certifying import certify_all
 from exactformer.proofs.cluster import ClusterError
@@ -62,6 +62,18 @@ def test_blocks_are_shared_out_by_their_weights() -> None:
         assert all(found)
 
 
+def test_a_part_takes_no_memory_for_the_others() -> None:
+    whole, part = stories(), some(range(1, 3))
+    for (name, there), (same, here) in zip(whole.weights.named(), part.weights.named(), strict=True):
+        assert name == same
+        if not name.startswith("blocks.") or name.startswith(("blocks.1.", "blocks.2.")):
+            assert np.array_equal(there, here)
+        elif there.size > 2**16:
+            assert here.strides == (0,) * here.ndim
+    assert part_hash(part, range(1, 3)) == part_hash(whole, range(1, 3))
+    assert model_hash(hashed_by_blocks(some)) == model_hash(whole)
+
+
 def test_each_part_has_a_hash_of_its_own() -> None:
     model = stories()
     found = {part_hash(model, range(start, stop)) for start in range(5) for stop in range(start + 1, 6)}
@@ -79,7 +91,7 @@ def test_the_certificates_are_those_of_one_process_though_a_worker_is_lost(clust
             cluster.add_worker()
 
     journal = tmp_path / "journal"
-    found = certify_all(stories, PROMPTS, 2, cluster=cluster.address, spread=True, journal=journal, progress=replace_midway)
+    found = certify_all(stories, PROMPTS, 2, cluster=cluster.address, spread=some, journal=journal, progress=replace_midway)
     assert claimed(found) == alone()
     assert victim.poll() is not None
     again = certify_all(stories, PROMPTS, 2, journal=journal)
@@ -95,7 +107,7 @@ def test_where_no_other_comes_the_rest_take_its_blocks(cluster: LocalCluster, mo
             victim.kill()
             victim.wait()
 
-    found = certify_all(stories, PROMPTS[:4], 2, cluster=cluster.address, spread=True, progress=kill)
+    found = certify_all(stories, PROMPTS[:4], 2, cluster=cluster.address, spread=some, progress=kill)
     assert claimed(found) == {n: alone()[n] for n in range(4)}
 
 
@@ -115,10 +127,12 @@ def test_the_command(cluster: LocalCluster, tmp_path: Path) -> None:
 
 
 def test_a_model_that_was_changed_on_the_way_is_refused(cluster: LocalCluster, tmp_path: Path) -> None:
-    count = tmp_path / "count"
-    count.write_text("")
+    changed = tmp_path / "changed"
+    opening = functools.partial(changing, str(changed))
     with pytest.raises(xf.Refused, match="a file was changed"):
-        list(certify_all(functools.partial(changing, str(count)), PROMPTS[:1], cluster=cluster.address, spread=True))
+        list(
+            certify_all(stories, PROMPTS[:1], cluster=cluster.address, spread=opening, progress=lambda done, total: changed.touch())
+        )
 
 
 def test_a_cluster_without_workers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,5 +140,5 @@ def test_a_cluster_without_workers_is_said(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(spreading, "_PATIENCE", 0.5)
     start = time.monotonic()
     with LocalCluster(tmp_path, 3) as empty, pytest.raises(ClusterError, match="no workers for"):
-        list(certify_all(stories, PROMPTS[:1], cluster=empty.address, spread=True))
+        list(certify_all(stories, PROMPTS[:1], cluster=empty.address, spread=some))
     assert time.monotonic() - start < 60

@@ -11,8 +11,9 @@ tokens are called is no part of it: tokens are numbers to a proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, Field, fields, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from exactformer.model import Config, ConfigError, Model, machine
 from exactformer.numbers import Exact, Number
 from exactformer.numbers.spelling import spelled
 
+_PURPOSE = "exactformer model 2"
 _TAKEN = "_sha256"  # where a model keeps its hash
 _PIECE = 1 << 20  # entries that are copied at a time
 
@@ -46,7 +48,8 @@ def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None
     """
     if _TAKEN in model.__dict__:
         return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
-    model.__dict__[_TAKEN] = _hash("exactformer model 2", model, list(model.weights.named()), progress)
+    weights = sorted(model.weights.named(), key=itemgetter(0))
+    model.__dict__[_TAKEN] = _hash(_PURPOSE, model, weights, len(weights), progress)
     return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
 
 
@@ -63,13 +66,37 @@ def part_hash(model: Model, blocks: range) -> str:
         for name, values in model.weights.named()
         if not (name.startswith("blocks.") and int(name.split(".")[1]) in others)
     ]
-    return _hash(f"exactformer blocks {blocks.start} to {blocks.stop} of a model", model, weights)
+    weights.sort(key=itemgetter(0))
+    return _hash(f"exactformer blocks {blocks.start} to {blocks.stop} of a model", model, weights, len(weights))
 
 
-def _hash(purpose: str, model: Model, weights: list[tuple[str, Any]], progress: Callable[[str], None] = lambda name: None) -> str:
+def hashed_by_blocks(open_part: Callable[[range], Model], progress: Callable[[str], None] = lambda name: None) -> Model:
+    """A model of which no block is there, with the hash of all of it: `open_part` opens these blocks, and what is in none.
+
+    Nobody may compute with its blocks. Only one of them is in memory at a time.
+    """
+    outline, part = open_part(range(0)), (-1, open_part(range(0)))
+    names = sorted(name for name, _ in outline.weights.named())
+
+    def weights() -> Iterator[tuple[str, Any]]:
+        nonlocal part
+        for name in names:  # sorted, those of a block stand together
+            block = int(name.split(".")[1]) if name.startswith("blocks.") else part[0]
+            if block != part[0]:
+                part = (block, open_part(range(block, block + 1)))
+            yield name, dict(part[1].weights.named())[name]
+
+    outline.__dict__[_TAKEN] = _hash(_PURPOSE, outline, weights(), len(names), progress)
+    return outline
+
+
+def _hash(
+    purpose: str, model: Model, weights: Iterable[tuple[str, Any]], count: int, progress: Callable[[str], None] = lambda name: None
+) -> str:
+    """Of weights by name, in the order of their names."""
     machine.check()  # floats are converted, small ones too
-    digest = Digest(purpose).add(len(model.config.vocabulary), unusual(model.config), len(weights))
-    for name, values in sorted(weights, key=lambda named: named[0]):
+    digest = Digest(purpose).add(len(model.config.vocabulary), unusual(model.config), count)
+    for name, values in weights:
         digest.add(name, tuple(values.shape))
         _add_values(digest, values)
         progress(name)

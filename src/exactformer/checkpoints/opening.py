@@ -20,7 +20,7 @@ from exactformer.checkpoints.gpt_neox import gpt_neox
 from exactformer.checkpoints.llama import llama, mistral, qwen2, qwen3
 from exactformer.checkpoints.phi import phi
 from exactformer.checkpoints.rope import READINGS, Reading
-from exactformer.checkpoints.safetensors import Outlined, Tensor, read_document, read_shards, read_tensors
+from exactformer.checkpoints.safetensors import Tensor, read_document, read_shards, read_tensors
 from exactformer.checkpoints.settings import settings
 from exactformer.model import Model
 from exactformer.reading import described
@@ -56,12 +56,15 @@ class Checkpoint:
                 raise CheckpointError(self.folder, name, "has an entry that is infinite or not a number")
 
 
-def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, reading: Reading = "ideal") -> Checkpoint:
+def open_checkpoint(
+    path: Path | str, vocabulary: Sequence[str] | None = None, reading: Reading = "ideal", blocks: range | None = None
+) -> Checkpoint:
     """The model in a folder with `config.json` and `model.safetensors`, or in shards, or with the safetensors file `path`.
 
     `vocabulary` gives the tokens their names, as a tokenizer has them; without one they are called "0", "1", …
     `reading` says how the angles of rotary positions are meant: "ideal", over the reals, or "stored", the floats that the
-    transformers library computes for them.
+    transformers library computes for them. With `blocks`, weights of other blocks may be shapes alone, so that they take no memory:
+    it is for whoever computes with these blocks, and with what is in none.
 
     >>> open_checkpoint("no such folder")
     Traceback (most recent call last):
@@ -81,8 +84,19 @@ def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, r
     config = folder / "config.json"
     if not config.exists():
         raise CheckpointError(folder, "has no config.json")
+    if blocks is not None:
+        tensors = {name: tensor if _block_of(name) in (None, *blocks) else tensor.outlined() for name, tensor in tensors.items()}
     model, said = _model(Fields(read_document(config), config), tensors, vocabulary, reading)
     return Checkpoint(model, folder.resolve().name, folder, said)
+
+
+def _block_of(name: str) -> int | None:
+    """The block that a tensor belongs to, by its name.
+
+    >>> _block_of("model.layers.12.mlp.up_proj.weight"), _block_of("model.norm.weight")
+    (12, None)
+    """
+    return next((int(part) for part in name.split(".") if part.isdecimal()), None)
 
 
 @dataclass(frozen=True)
@@ -105,7 +119,7 @@ def outline_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None
     fields = Fields(read_document(config), config)
     stored = path.is_dir() and any((path / f"model.safetensors{end}").exists() for end in ("", ".index.json"))
     tensors: dict[str, Tensor] | None
-    tensors = {name: Outlined(**vars(tensor)) for name, tensor in _tensors(path).items()} if stored else None
+    tensors = {name: tensor.outlined() for name, tensor in _tensors(path).items()} if stored else None
     for field in _COUNTS:
         most = _MOST_TOKENS if field == "vocab_size" else _MOST_BLOCKS if "layer" in field else _WIDEST
         if type(fields.get(field)) is int and fields.get(field) > most:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from exactformer.certificates import Prepared
     from exactformer.certificates.certificate import Claim
     from exactformer.certificates.expected import Saved
+    from exactformer.checkpoints import Reading
     from exactformer.worksheets import Input
 
 _SHOWN = 10  # problems of a certificate
@@ -105,7 +106,7 @@ _LONGEST = 65_536  # tokens of an input
 @run_options
 @output_option
 def command(
-    source: str, asked: Input, reading: str, most: int, top: int, cap: int, digits: int, audit: bool,
+    source: str, asked: Input, reading: Reading, most: int, top: int, cap: int, digits: int, audit: bool,
     compare: str | None, expect: Path | None, tolerance: str | None, form: str, verify: Path | None, plan: bool,
     length: int | None, prompts: Path | None, spread: bool, journal: Path | None, workers: int | None, cluster: str | None,
     output: Path | None,

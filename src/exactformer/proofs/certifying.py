@@ -11,7 +11,7 @@ from typing import Any
 from exactformer.certificates import Prepared
 from exactformer.certificates.certificate import Certificate, Claim, certificate_of
 from exactformer.certificates.file import document, parsed
-from exactformer.certificates.hash import model_hash
+from exactformer.certificates.hash import hashed_by_blocks, model_hash
 from exactformer.certificates.proving import CAP, Certified, prove_tokens, proved_by
 from exactformer.certificates.storage import prepared
 from exactformer.hashing import Digest
@@ -70,20 +70,20 @@ def certify_all(
     journal: Path | Callable[[str], Path | None] | None = None,
     workers: int | None = 1,
     cluster: str | None = None,
-    spread: bool = False,
+    spread: Callable[[range], Model] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[tuple[int, Certificate]]:
     """Certificates of the tokens after each prompt, with their numbers, as they are finished.
 
-    `open_model` is called in every process that computes: it holds a path rather than weights. With `spread`, every worker of the
-    `cluster` has some blocks of the model, and the prompts go from one to the next.
+    `open_model` is called in every process that computes: it holds a path rather than weights. With `spread` it is
+    not called: every worker of the `cluster` has some blocks, which `spread` opens there, and the prompts go from one to the next.
 
     >>> from exactformer.worksheets import load
     >>> found = dict(certify_all(lambda: load("capstone").model, [[0, 1], [1]]))
     >>> found[0].continuation, found[1].proved
     ((0,), True)
     """
-    model = open_model()
+    model = open_model() if spread is None else hashed_by_blocks(spread)
     asked = Certifying(open_model, "", tokens, top, cap, digits)
     certifying = replace(asked, digest=asked.fingerprint(model))
     certifying.begun_with(model)
@@ -92,14 +92,16 @@ def certify_all(
     book = journal(fingerprint) if callable(journal) else journal
     how: dict[str, Any] = {"fingerprint": fingerprint, "journal": book, "check": parsed, "progress": progress}
     found = (
-        _spread(certifying, cases, cluster, how)
-        if spread and cluster is not None
+        _spread(certifying, spread, cases, cluster, how)
+        if spread is not None and cluster is not None
         else run(certifying, cases, workers=workers, cluster=cluster, **how)
     )
     return ((number, parsed(said)) for number, said in found)
 
 
-def _spread(certifying: Certifying, cases: list[tuple[int, ...]], cluster: str, how: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+def _spread(
+    certifying: Certifying, open_part: Callable[[range], Model], cases: list[tuple[int, ...]], cluster: str, how: dict[str, Any]
+) -> Iterator[tuple[int, Any]]:
     """Two prompts on their way for every worker: one is computed, one waits at its door."""
-    with spread_over(certifying.open, certifying.opened, cluster) as passes:
+    with spread_over(open_part, certifying.opened, cluster) as passes:
         yield from run(partial(certifying.by, passes), cases, workers=2 * len(passes.seats), threads=True, **how)
