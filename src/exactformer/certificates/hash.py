@@ -54,18 +54,18 @@ def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None
 
 
 def part_hash(model: Model, blocks: range) -> str:
-    """What tells these blocks of a model, with all that is not in a block, from every other: no other block is read.
+    """What tells these blocks of a model from every other, with all that is in no block where they are the first or the last.
 
     >>> from exactformer.worksheets import load
     >>> part_hash(load("induction").model, range(1)) == part_hash(load("induction").model, range(1, 2))
     False
     """
-    others = {n for n in range(model.config.blocks) if n not in blocks}
-    weights = [
-        (name, values)
-        for name, values in model.weights.named()
-        if not (name.startswith("blocks.") and int(name.split(".")[1]) in others)
-    ]
+    ends = blocks.start == 0 or blocks.stop == model.config.blocks
+
+    def wanted(name: str) -> bool:
+        return int(name.split(".")[1]) in blocks if name.startswith("blocks.") else ends
+
+    weights = [(name, values) for name, values in model.weights.named() if wanted(name)]
     weights.sort(key=itemgetter(0))
     return _hash(f"exactformer blocks {blocks.start} to {blocks.stop} of a model", model, weights, len(weights))
 

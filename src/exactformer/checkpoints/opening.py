@@ -63,8 +63,8 @@ def open_checkpoint(
 
     `vocabulary` gives the tokens their names, as a tokenizer has them; without one they are called "0", "1", …
     `reading` says how the angles of rotary positions are meant: "ideal", over the reals, or "stored", the floats that the
-    transformers library computes for them. With `blocks`, weights of other blocks may be shapes alone, so that they take no memory:
-    it is for whoever computes with these blocks, and with what is in none.
+    transformers library computes for them. With `blocks`, it is for whoever computes with these alone, and with what is in no block
+    where they are the first or the last, or none: other weights may be shapes alone, which take no memory.
 
     >>> open_checkpoint("no such folder")
     Traceback (most recent call last):
@@ -85,9 +85,16 @@ def open_checkpoint(
     if not config.exists():
         raise CheckpointError(folder, "has no config.json")
     if blocks is not None:
-        tensors = {name: tensor if _block_of(name) in (None, *blocks) else tensor.outlined() for name, tensor in tensors.items()}
+        tensors = _part(tensors, blocks)
     model, said = _model(Fields(read_document(config), config), tensors, vocabulary, reading)
     return Checkpoint(model, folder.resolve().name, folder, said)
+
+
+def _part(tensors: dict[str, Tensor], blocks: range) -> dict[str, Tensor]:
+    """The tensors of some blocks, and of what comes before the first and after the last; the others to be asked for their shapes."""
+    last = max((block for block in map(_block_of, tensors) if block is not None), default=0)
+    wanted = {*blocks, None} if not blocks or blocks.start == 0 or last in blocks else {*blocks}
+    return {name: tensor if _block_of(name) in wanted else tensor.outlined() for name, tensor in tensors.items()}
 
 
 def _block_of(name: str) -> int | None:

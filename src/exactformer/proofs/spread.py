@@ -71,7 +71,8 @@ class Stage(Elsewhere[Model]):
 
 
 def shares(model: Model, count: int) -> list[range]:
-    """The blocks in `count` consecutive parts of about as many weights: the embedding counts at the end, where it multiplies.
+    """The blocks in `count` consecutive parts that take about as much memory: a matrix that multiplies takes three times as much as
+    a table in which rows are looked up.
 
     >>> from exactformer.worksheets import load
     >>> shares(load("induction").model, 2)
@@ -80,12 +81,12 @@ def shares(model: Model, count: int) -> list[range]:
     sizes = [0] * model.config.blocks
     for name, array in model.weights.named():
         if name.startswith("blocks."):
-            sizes[int(name.split(".")[1])] += array.size
+            sizes[int(name.split(".")[1])] += 3 * array.size
     weights = model.weights
-    head = 0 if model.config.unembedding == "none" else (weights.W_E if weights.W_U is None else weights.W_U).size
+    head = 0 if model.config.unembedding == "none" else 3 * (weights.W_E if weights.W_U is None else weights.W_U).size
     count = min(count, len(sizes))
     ends: list[int] = []
-    total, so_far = sum(sizes) + head, 0
+    total, so_far = weights.W_E.size + sum(sizes) + head, weights.W_E.size
     for n, size in enumerate(sizes, 1):
         so_far += size
         left = count - 1 - len(ends)  # ends that are still to be set, each with a block after it
