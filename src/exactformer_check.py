@@ -1045,12 +1045,9 @@ def read_model(folder, files):
     need(places is None or set(places) == set(tensors), f"{index}: names other tensors")
     return Fields(config, "config.json"), tensors
 
-def check(certificate, folder, witness=None, keep=None):
+def check(document, folder, witness=None, keep=None):
     """The claims, all of them proved: each a position, the token after it, and its margin."""
-    name = "the certificate"
-    with opened(certificate) as file:
-        document = read_json(file.read(LARGEST + 1), name)
-    said = document.get("check", document)
+    name, said = "the certificate", document.get("check", document)
     fields = {"format", "files", "reading", "ids", "claims", "bits"}
     need(type(said) is dict and set(said) == fields, f"{name}: has not the fields of a check")
     need(said["format"] == "exactformer check 1", f"{name}: format: is not known here")
@@ -1103,12 +1100,14 @@ def main(arguments):
         return 2
     try:
         need(sys.byteorder == "little", "this machine is not little-endian")
-        claims = check(arguments[0], arguments[1], arguments[3] if options else None)
+        with opened(arguments[0]) as file:
+            document = read_json(file.read(LARGEST + 1), "the certificate")
+        claims = check(document, arguments[1], arguments[3] if options else None)
     except Refused as error:
         word = "refused" if error.status == 1 else "bad input"
         print(f"{word}: {str(error)[:300]}", file=sys.stderr)
         return error.status
-    except (ArithmeticError, MemoryError, OSError, ValueError) as error:
+    except Exception as error:  # of whatever kind: what cannot be read is not accepted
         print(f"bad input: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
         return 2
     for position, token, margin in claims:

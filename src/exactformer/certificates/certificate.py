@@ -26,15 +26,18 @@ from exactformer.model import Config, Model
 from exactformer.numbers import Exact, Number
 
 if TYPE_CHECKING:
+    from exactformer.certificates.checkable import Check
     from exactformer.certificates.verifying import Verification
+    from exactformer.checkpoints import Origin
 
-VERSION = 3  # of the format: 2 has the first version of the model's hash, and is still read
+VERSION = 3  # of the format: 2 has the first version of the model's hash, and is still read; 4 has what the checker is told
 CLAIM = (
     "For each entry of tokens: in the transformer with this hash, whose floats are the rational numbers that they are and whose "
     "operations are those of the real numbers, given ids and the tokens of the entries before, the logit of token is equal to "
     "those of ties and larger than every other, by at least the first end of margin, whose ends enclose its lead over runner_up; "
     "and the two ends of each entry of top enclose the logit of its token."
 )
+CHECKED = 4
 Ends = tuple[str, str]  # decimals
 
 
@@ -109,6 +112,7 @@ class Certificate:
     tables: str  # the hash
     version: int = VERSION
     reading: str = ""  # which network is meant, in words; "" where there is but one
+    check: Check | None = None  # for the checker that needs Python alone
 
     @property
     def continuation(self) -> tuple[int, ...]:
@@ -178,11 +182,17 @@ def certify(
     return certificate_of(model, ids, cap, claims)
 
 
-def certificate_of(model: Model, ids: Sequence[int], cap: int, claims: Sequence[Claim]) -> Certificate:
-    """The certificate of claims that were proved in this process."""
+def certificate_of(
+    model: Model, ids: Sequence[int], cap: int, claims: Sequence[Claim], origin: Origin | None = None
+) -> Certificate:
+    """The certificate of claims that were proved in this process, of a model with that origin."""
+    from exactformer.certificates.checkable import check_of
+
+    check = check_of(model, origin, ids, claims)
     return Certificate(
-        model_hash(model), tuple(ids), cap, tuple(claims), versions(), tables_digest(), reading=reading_of(model.config)
-    )
+        model_hash(model), tuple(ids), cap, tuple(claims), versions(), tables_digest(), VERSION if check is None else CHECKED,
+        reading_of(model.config), check,
+    )  # fmt: skip
 
 
 def reading_of(config: Config) -> str:
