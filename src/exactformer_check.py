@@ -24,6 +24,7 @@ import secrets
 import struct
 import sys
 from array import array
+from contextlib import ExitStack
 from fractions import Fraction
 from itertools import repeat
 from operator import add, mul
@@ -1021,13 +1022,15 @@ def buffers(n, left):
 
 # ------------------------------------------------------------------------------- the check
 
-def read_model(folder, files):
-    """config.json and the tensors, from files that have these SHA-256."""
+def read_model(folder, files, stack=None):
+    """config.json and the tensors, from files that have these SHA-256; `stack` closes them."""
     need(type(files) is dict and "config.json" in files, "the certificate: files: are not said")
     found, index = {}, "model.safetensors.index.json"
     for name, wanted in files.items():
         need(re.fullmatch(r"\w[\w.-]{0,200}", name), "the certificate: files: is no name of a file")
         found[name], digest = opened(os.path.join(folder, name)), hashlib.sha256()
+        if stack:
+            stack.callback(found[name].close)
         while block := found[name].read(1 << 20):
             digest.update(block)
         found[name].seek(0)
@@ -1047,12 +1050,17 @@ def read_model(folder, files):
 
 def check(document, folder, witness=None, keep=None):
     """The claims, all of them proved: each a position, the token after it, and its margin."""
+    with ExitStack() as stack:
+        file = stack.enter_context(opened(witness)) if witness else None
+        return checked(document, folder, stack, file, keep)
+
+def checked(document, folder, stack, file, keep):
     name, said = "the certificate", document.get("check", document)
     fields = {"format", "files", "reading", "ids", "claims", "bits"}
     need(type(said) is dict and set(said) == fields, f"{name}: has not the fields of a check")
     need(said["format"] == "exactformer check 1", f"{name}: format: is not known here")
     need(said["reading"] in ("ideal", "stored"), f"{name}: reading: is not known here")
-    n = network(*read_model(folder, said["files"]))
+    n = network(*read_model(folder, said["files"], stack))
     for key in ("ids", "claims"):
         good = type(said[key]) is list and 0 < len(said[key]) <= n.length
         need(good, f"{name}: {key}: are none, or more than the model has positions")
@@ -1073,7 +1081,6 @@ def check(document, folder, witness=None, keep=None):
     if said is not document:
         consistent(document, ids, claims)
     n.prepare(said["reading"], len(ids), bits)
-    file = opened(witness) if witness else None
     products = Witness(file) if file else lambda x, matrix: computed(x, matrix, keep)
     x = n.final_rows(ids, positions, bits, products)
     need(not file or not file.read(1), "the witness goes on after its end", Refused)

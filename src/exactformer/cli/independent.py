@@ -28,7 +28,10 @@ def verified_independently(source: str, file: Path, witness: Path | None) -> int
     folder = model_folder(source) if source in MODELS else Path(source)
     refuse(not folder.is_dir(), f"{source}: --independent checks certificates of model folders")
     command = [sys.executable, "-I", str(exactformer_check.__file__), str(file), str(folder)]
-    done = subprocess.run([*command, *(["--witness", str(witness)] if witness is not None else [])], check=False)
+    given = ["--witness", str(witness)] if witness is not None else []
+    done = subprocess.run([*command, *given], capture_output=True, text=True, encoding="utf-8", check=False)
+    click.echo(done.stdout, nl=False)
+    click.echo(done.stderr, nl=False, err=True)
     return done.returncode if done.returncode in (0, REFUTED, BAD_INPUT) else INTERNAL
 
 
