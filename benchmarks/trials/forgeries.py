@@ -1,8 +1,8 @@
 """Certificates, witnesses and model files, forged for the checker that needs Python alone (`exactformer_check.py`).
 
 Whatever it accepts is compared with the arithmetic `arb`, which shares nothing with it: every claim must be true of the model whose
-files it was given. Some forgeries are true: a smaller margin, bits that still suffice, a flipped weight that changes no token. A witness
-with a product that is not the product must be refused, whatever is claimed.
+files it was given. Some forgeries are true: a smaller margin, bits that still suffice, a flipped weight that changes no token. A
+witness with a product that is not the product must be refused, whatever is claimed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import exactformer_check
 import numpy as np
 from flint import arb, fmpq
 
+import exactformer_check
 from benchmarks.result import Progress, Result
 from benchmarks.trials.bounds import Tried, all_tried, report, tried
 from benchmarks.trials.certificates import damaged
@@ -120,7 +120,7 @@ def claims_of(leads: list[list[Any]], first: int) -> list[Said]:
     """What is true, with margins a little below."""
     said = []
     for position in range(first, len(leads)):
-        token = max(range(len(leads[position])), key=lambda t: float(leads[position][t].mid()))  # noqa: B023
+        token = max(range(len(leads[position])), key=lambda t: float(leads[position][t].mid()))
         said.append({"position": position, "token": token, "margin": f"{float(leads[position][token].lower()) * 0.999:.9f}"})
     return said
 
@@ -138,7 +138,14 @@ def subjects() -> list[Subject]:
         ids = [int(i) for i in np.random.default_rng(n).integers(0, config["vocab_size"], 5)]
         claims = claims_of(true_leads(folder, ids), 2)
         bits = foreseen_bits(open_checkpoint(folder).model, ids, min(float(claim["margin"]) for claim in claims) / 1000)
-        said = {"format": "exactformer check 1", "files": _hashes(folder), "reading": "ideal", "ids": ids, "claims": claims, "bits": bits}
+        said = {
+            "format": "exactformer check 1",
+            "files": _hashes(folder),
+            "reading": "ideal",
+            "ids": ids,
+            "claims": claims,
+            "bits": bits,
+        }
         kept = bytearray()
         exactformer_check.check(said, str(folder), keep=kept.extend)
         found.append(Subject(folder, said, bytes(kept)))
@@ -162,7 +169,9 @@ def _certificate(rng: random.Random, subject: Subject, place: Path) -> Forged:
         case 3:
             claim["position"] = rng.randrange(-1, len(said["ids"]) + 1)
         case 4:
-            said["bits"] = rng.choice([0, -1, 31, 32, 40, 48, 56, said["bits"] - 30, said["bits"] + 100, 4000, 10**30, True, "64", None])
+            said["bits"] = rng.choice(
+                [0, -1, 31, 32, 40, 48, 56, said["bits"] - 30, said["bits"] + 100, 4000, 10**30, True, "64", None]
+            )
         case 5:
             one, other = rng.sample(said["claims"], 2)
             one["token"], other["token"] = other["token"], one["token"]
@@ -184,7 +193,26 @@ def _anywhere(rng: random.Random, subject: Subject, place: Path) -> Forged:
     if rng.random() < 0.2:
         del inside[key]
     else:
-        odd: list[Any] = [None, True, 0, -1, 7, 10**30, 1.5, "", "0", "-7", "1e999", "9" * 5000, "nan", [], {}, [[]], "../x", "\x1b[2J"]
+        odd: list[Any] = [
+            None,
+            True,
+            0,
+            -1,
+            7,
+            10**30,
+            1.5,
+            "",
+            "0",
+            "-7",
+            "1e999",
+            "9" * 5000,
+            "nan",
+            [],
+            {},
+            [[]],
+            "../x",
+            "\x1b[2J",
+        ]
         inside[key] = rng.choice(odd)
     return said, subject.folder, None
 
@@ -234,7 +262,9 @@ def _mangled(rng: random.Random, subject: Subject, place: Path) -> Forged:
         case 1:
             rest += bytes(rng.randint(1, 9))
         case 2:
-            entry["shape"] = rng.choice([[2**62, 2**62], [10**12], [-1], [], [0], [entry["shape"][0], 1], entry["shape"][::-1] + [1]])
+            entry["shape"] = rng.choice(
+                [[2**62, 2**62], [10**12], [-1], [], [0], [entry["shape"][0], 1], [*entry["shape"][::-1], 1]]
+            )
         case 3:
             entry["data_offsets"] = [n + rng.choice([-4, 4, 10**12]) for n in entry["data_offsets"]]
         case 4:
@@ -259,8 +289,32 @@ def _configured(rng: random.Random, subject: Subject, place: Path) -> Forged:
     """Another configuration, its hash renewed."""
     folder, said = _copy(subject, place)
     config = json.loads((folder / "config.json").read_text())
-    key = rng.choice([*config, "attention_softcap", "auto_map", "rope_scaling", "n_ctx", "head_dim", "sliding_window", "scale_attn_weights"])
-    odd = [None, True, False, 0, 1, 2, 3, 6, 8, 10**9, 1e-3, 0.5, 1e300, "silu", "gelu", "relu", "gpt2", "llama", [], {}, {"rope_type": "x"}]
+    key = rng.choice(
+        [*config, "attention_softcap", "auto_map", "rope_scaling", "n_ctx", "head_dim", "sliding_window", "scale_attn_weights"]
+    )
+    odd = [
+        None,
+        True,
+        False,
+        0,
+        1,
+        2,
+        3,
+        6,
+        8,
+        10**9,
+        1e-3,
+        0.5,
+        1e300,
+        "silu",
+        "gelu",
+        "relu",
+        "gpt2",
+        "llama",
+        [],
+        {},
+        {"rope_type": "x"},
+    ]
     config[key] = rng.choice(odd)
     (folder / "config.json").write_text(json.dumps(config))
     return said | {"files": _hashes(folder)}, folder, None
@@ -333,7 +387,7 @@ def _consistent(rng: random.Random, subject: Subject, place: Path) -> Forged:
         return said, subject.folder, bytes(liar.kept)
     for t, claim in enumerate(said["claims"]):
         leads = [n.leads(x.taken([t]), [token])[0] for token in range(n.vocabulary)]
-        claim["token"] = max(range(n.vocabulary), key=lambda token: leads[token])  # noqa: B023
+        claim["token"] = max(range(n.vocabulary), key=lambda token: leads[token])
         claim["margin"] = f"{max(0.0, float(max(leads))) * 0.9:.9f}"
     return said, subject.folder, bytes(liar.kept)
 
@@ -409,8 +463,8 @@ def sample(number: int, seed: int) -> list[Tried]:
 
 
 _TOLD = (
-    f"{NUMBER:,} forgeries for the checker that needs Python alone, of six models of two families. What is accepted is compared with balls of "
-    f"{_BITS} bits: every claim must be true of the files that were given. Some forgeries are true: a smaller margin, bits that "
+    f"{NUMBER:,} forgeries for the checker that needs Python alone, of six models of two families. What is accepted is compared "
+    f"with balls of {_BITS} bits: every claim must be true of the files that were given. Some forgeries are true: a smaller margin, bits that "
     "still suffice, a flip that no token notices. A witness that differs from the products in one bit must be refused."
 )
 

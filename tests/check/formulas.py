@@ -46,7 +46,9 @@ def size(row: Any) -> Any:
 
 def points(bits: int, count: int, largest: float) -> list[int]:
     rng = random.Random(bits)
-    return [0, 1, 2, (1 << bits) - 1, 1 << bits] + [int(rng.uniform(0, 1) ** 3 * largest * 2**30) << bits >> 30 for _ in range(count)]
+    return [0, 1, 2, (1 << bits) - 1, 1 << bits] + [
+        int(rng.uniform(0, 1) ** 3 * largest * 2**30) << bits >> 30 for _ in range(count)
+    ]
 
 
 def rows(check: Any, rng: random.Random, count: int, width: int, bits: int, radius: int, spread: int = 1) -> Any:
@@ -131,7 +133,9 @@ def weights(check: Any) -> None:
     for kind, smallest in (("F64", -300), ("F32", -149), ("F16", -24), ("BF16", -100)):
         for spread in (3, 20, 45):
             high = rng.randrange(0, 10)
-            xs = [0.0] + [rng.choice((1, -1)) * rng.uniform(1, 2) * 2.0 ** rng.uniform(max(high - spread, smallest), high) for _ in range(60)]
+            xs = [0.0] + [
+                rng.choice((1, -1)) * rng.uniform(1, 2) * 2.0 ** rng.uniform(max(high - spread, smallest), high) for _ in range(60)
+            ]
             if kind == "BF16":
                 raw = b"".join(struct.pack("<f", x)[2:] for x in xs)
                 xs = [struct.unpack("<f", b"\0\0" + raw[i : i + 2])[0] for i in range(0, len(raw), 2)]
@@ -145,7 +149,8 @@ def weights(check: Any) -> None:
             assert found.size <= 53 + spread + 34
     tiny = [0.0, 1e-42, -0.5, -0.0]
     found = check.Weights("F32", struct.pack("<4f", *tiny))
-    assert list(found.integers(found.floats)) == [Fraction(x) * 2**found.scale for x in found.floats] and found.floats[1] > 0
+    assert found.floats[1] > 0
+    assert list(found.integers(found.floats)) == [Fraction(x) * 2**found.scale for x in found.floats]
     for bad in (math.inf, math.nan, -math.inf):
         for kind, code in packed.items():
             _refused(check, lambda kind=kind, code=code, bad=bad: check.Weights(kind, struct.pack(f"<2{code}", 1, bad)))
@@ -263,7 +268,7 @@ def attentions(check: Any) -> None:
                 for t, row, after in zip((1, 3), out.values, out.radii, strict=True):
                     seen = range(max(0, t + 1 - window) if window else 0, t + 1)
                     scores, wrong = [], Fraction(0)
-                    real = [[Fraction(a, 1 << bits) for a in part.values[t]] for part in (q,)][0]
+                    real = [Fraction(a, 1 << bits) for a in q.values[t]]
                     for s in seen:
                         dot = sum(a * Fraction(b, 1 << bits) for a, b in zip(real, k.values[s], strict=True))
                         score = exactly(dot / 2)
@@ -278,7 +283,9 @@ def attentions(check: Any) -> None:
                     for j, found in enumerate(row):
                         true = sum((p * v.values[s][j] for p, s in zip(share, seen, strict=True)), arb(0))
                         assert abs(float((true - found).mid())) < float(wrong + 2 * len(seen)) * 8 + 1
-                    spread = (wrong + 2 * len(seen)) * max(Fraction(int(float(size(v.values[s]).lower()))) for s in seen) / (1 << bits)
+                    spread = (
+                        (wrong + 2 * len(seen)) * max(Fraction(int(float(size(v.values[s]).lower()))) for s in seen) / (1 << bits)
+                    )
                     least(after, exactly(max(v.radii[s] for s in seen) + spread) + arb(width).sqrt())
 
 
@@ -306,7 +313,10 @@ def logits(check: Any) -> None:
     """The lead that is shown is the bound of the lemma."""
     rng = random.Random(8)
     for cap in (None, Fraction(2)):
-        table, bias = Held(check, [rng.gauss(0, 1) for _ in range(20)], (5, 4)), Held(check, [rng.gauss(0, 1) for _ in range(5)], (5,))
+        table, bias = (
+            Held(check, [rng.gauss(0, 1) for _ in range(20)], (5, 4)),
+            Held(check, [rng.gauss(0, 1) for _ in range(5)], (5,)),
+        )
         n = check.Network()
         n.tensors = {"words.weight": table.inner, "lm_head.bias": bias.inner}
         n.head, n.names, n.logit_cap = "words", {"head": "lm_head"}, cap
@@ -320,7 +330,10 @@ def logits(check: Any) -> None:
                 errors.append(size(w) * x.radii[t] / arb(2) ** 40)
             token = max(range(5), key=lambda i: float(values[i].mid()))
             found = n.leads(x.taken([t]), [token])[0]
-            low, high = values[token] - errors[token], max((values[i] + errors[i] for i in range(5) if i != token), key=lambda a: float(a.mid()))
+            low, high = (
+                values[token] - errors[token],
+                max((values[i] + errors[i] for i in range(5) if i != token), key=lambda a: float(a.mid())),
+            )
             if cap:
                 low, high = (exactly(cap) * (y / exactly(cap)).tanh() for y in (low, high))
             bound = low - high - 4 / arb(2) ** 40

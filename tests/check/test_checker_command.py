@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import exactformer_check
 import pytest
-from cli_runs import run as cli
 
+import exactformer_check
+from cli_runs import run as cli
 from exactformer.certificates.certificate import Certificate
 from exactformer.worksheets import load
 from exactformer.worksheets.models import model_folder
@@ -26,7 +26,11 @@ STORIES = model_folder("stories")
 def pythons() -> list[str]:
     """Every CPython from 3.9 on that is installed: 3.11 is demanded, and the two before it cost nothing."""
     found = {(3, sys.version_info.minor): sys.executable}
-    places = [*Path.home().glob(".pyenv/versions/*/bin/python3"), *Path("/usr/bin").glob("python3"), *Path("/usr/local/bin").glob("python3")]
+    places = [
+        *Path.home().glob(".pyenv/versions/*/bin/python3"),
+        *Path("/usr/bin").glob("python3"),
+        *Path("/usr/local/bin").glob("python3"),
+    ]
     places += [Path(path) for minor in range(9, 30) if (path := shutil.which(f"python3.{minor}"))]
     for path in places:
         said = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=False)
@@ -95,7 +99,10 @@ def test_the_rest_of_a_certificate_may_not_say_otherwise(tmp_path: Path) -> None
     document["tokens"][1]["token"] += 1
     (tmp_path / "other.json").write_text(json.dumps(document))
     done = run(tmp_path / "other.json", STORIES)
-    assert (done.returncode, done.stderr) == (1, "refused: the certificate: check: is about other ids or tokens than the rest of it\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "refused: the certificate: check: is about other ids or tokens than the rest of it\n",
+    )
 
 
 def test_certify_runs_it(tmp_path: Path) -> None:
@@ -103,7 +110,10 @@ def test_certify_runs_it(tmp_path: Path) -> None:
     made = cli("certify", "stories", "--max", "2", "--format", "json", "-o", str(file), "--witness", str(witness))
     assert made.returncode == 0
     assert witness.stat().st_size > 10_000
-    for more, last in (((), "accepted: proved"), (("--witness", str(witness)), "accepted: 2^-96 bounds the chance that a false one is")):
+    for more, last in (
+        ((), "accepted: proved"),
+        (("--witness", str(witness)), "accepted: 2^-96 bounds the chance that a false one is"),
+    ):
         done = cli("certify", "stories", "--verify", str(file), "--independent", *more)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, last)
     data = bytearray(witness.read_bytes())
@@ -141,7 +151,11 @@ def test_it_is_in_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["tool"]["setuptools"]["py-modules"] == ["exactformer_check"]
     done = subprocess.run(
-        [sys.executable, "-m", "exactformer_check", CERTIFICATE, STORIES], capture_output=True, text=True, check=False, cwd=ROOT / "src"
+        [sys.executable, "-m", "exactformer_check", CERTIFICATE, STORIES],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT / "src",
     )
     assert done.returncode == 0
     assert exactformer_check.__file__ == str(CHECKER)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import exactformer_check
 import pytest
 from flint import ctx
 from formulas import CHECKS
+
+import exactformer_check
 
 SOURCE = Path(exactformer_check.__file__).read_text(encoding="utf-8")
 

@@ -9,13 +9,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import exactformer_check
 import numpy as np
 import pytest
 from benchmarks.trials.forgeries import true_leads
 from gpt2_files import random_library_config, small_config, small_tensors, write_folder
 from llama_files import llama_tensors, write_llama
 
+import exactformer_check
 from exactformer.arithmetics import arithmetic
 from exactformer.certificates.checkable import foreseen_bits
 from exactformer.checkpoints import open_checkpoint
@@ -47,7 +47,7 @@ def shown(folder: Path, ids: list[int], tokens: list[int], reading: str = "ideal
 
 def agrees(folder: Path, ids: list[int], reading: str = "ideal") -> None:
     truth = true_leads(folder, ids, reading)
-    tokens = [max(range(len(row)), key=lambda token: float(row[token].mid())) for row in truth]  # noqa: B023
+    tokens = [max(range(len(row)), key=lambda token: float(row[token].mid())) for row in truth]
     for row, token, found in zip(truth, tokens, shown(folder, ids, tokens, reading), strict=True):
         assert found <= float(row[token].upper())
         assert found >= float(row[token].lower()) - 1e-9
@@ -181,7 +181,14 @@ def story(count: int) -> None:
         row = forward(model, ids[-1:], ops, cache=cache)[-1] if n < count - 1 else None
     claims = [{"position": 4 + n, "token": ids[5 + n], "margin": f"{lead:.9f}"} for n, lead in enumerate(leads)]
     bits = foreseen_bits(model, ids[:-1], min(leads) / 100)
-    said = {"format": "exactformer check 1", "files": files_of(STORIES), "reading": "ideal", "ids": ids[:-1], "claims": claims, "bits": bits}
+    said = {
+        "format": "exactformer check 1",
+        "files": files_of(STORIES),
+        "reading": "ideal",
+        "ids": ids[:-1],
+        "claims": claims,
+        "bits": bits,
+    }
     assert len(exactformer_check.check(said, str(STORIES))) == count
 
 

@@ -1,5 +1,5 @@
-"""What `exactformer_check.py`, the checker that needs Python alone, is told: files by their hashes, ids, claims, and how many bits to
-begin with. The bits are foreseen by a pass in floats with the norms that the checker uses; nothing depends on them but whether
+"""What `exactformer_check.py`, the checker that needs Python alone, is told: files by their hashes, ids, claims, and how many bits
+to begin with. The bits are foreseen by a pass in floats with the norms that the checker uses; nothing depends on them but whether
 they suffice, so nobody has to trust them.
 """
 
@@ -132,7 +132,7 @@ class _Seen:
         """Times the largest gain, over the deviation."""
         if weights is None:
             return radius
-        sizes = self.values.get(f"{name}.std", self.values.get(f"{name}.rms"))
+        sizes: Any = self.values.get(f"{name}.std", self.values.get(f"{name}.rms"))
         gains = np.abs(np.asarray(weights.w, dtype=np.float64) + self.config.norm_unit)
         return radius * gains.max() / sizes[..., 0]
 

@@ -97,9 +97,7 @@ _LONGEST = 65_536  # tokens of an input
     type=click.Path(path_type=Path),
     help="Instead of proving tokens: check a certificate, with new passes.",
 )
-@click.option(
-    "--independent", is_flag=True, help="With --verify: by the checker that needs Python alone, in a process of its own."
-)
+@click.option("--independent", is_flag=True, help="With --verify: by the checker that needs Python alone, in a process of its own.")
 @click.option(
     "--witness", metavar="FILE", type=click.Path(path_type=Path),
     help="Write the products of all matrices, which make that checker faster; with --independent: read them.",

@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -37,19 +38,20 @@ def verified_independently(source: str, file: Path, witness: Path | None) -> int
 
 def write_witness(certificate: Certificate, origin: Origin | None, path: Path) -> None:
     """The products that the checker would compute, as it computes them, whole or not at all."""
-    import exactformer_check
-
     from exactformer.certificates.file import document
 
+    checker: Any = import_module("exactformer_check")
     if certificate.check is None or origin is None:
-        raise Refused("--witness: this certificate has nothing for the checker: it is not about a model folder, or no token is proved")
+        raise Refused(
+            "--witness: this certificate has nothing for the checker: it is not about a model folder, or no token is proved"
+        )
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         kept = Path(file.name)
         try:
             with Progress() as progress:
                 progress("the products for the witness")
-                exactformer_check.check(document(certificate), str(origin.folder), keep=file.write)
-        except exactformer_check.Refused as error:
+                checker.check(document(certificate), str(origin.folder), keep=file.write)
+        except checker.Refused as error:
             kept.unlink()
             raise Refused(f"--witness: {error}") from None
         except BaseException:
