@@ -14,6 +14,7 @@ TRIALS = (
     "enclosures",
     "checkpoints",
     "families",
+    "forgeries",
     "journals",
     "llamas",
     "referees",

@@ -27,15 +27,18 @@ from exactformer.model import Config, Model
 from exactformer.numbers import Exact, Number
 
 if TYPE_CHECKING:
+    from exactformer.certificates.checkable import Check
     from exactformer.certificates.verifying import Verification
+    from exactformer.checkpoints import Origin
 
-VERSION = 3  # of the format: 2 has the first version of the model's hash, and is still read
+VERSION = 3  # of the format: 2 has the first version of the model's hash, and is still read; 4 has what the checker is told
 CLAIM = (
     "For each entry of tokens: in the transformer with this hash, whose floats are the rational numbers that they are and whose "
     "operations are those of the real numbers, given ids and the tokens of the entries before, the logit of token is equal to "
     "those of ties and larger than every other, by at least the first end of margin, whose ends enclose its lead over runner_up; "
     "and the two ends of each entry of top enclose the logit of its token."
 )
+CHECKED = 4
 Ends = tuple[str, str]  # decimals
 
 
@@ -110,6 +113,7 @@ class Certificate:
     tables: str  # the hash
     version: int = VERSION
     reading: str = ""  # which network is meant, in words; "" where there is but one
+    check: Check | None = None  # for the checker that needs Python alone
 
     @property
     def continuation(self) -> tuple[int, ...]:
@@ -180,13 +184,21 @@ def certify(
 
 
 def certificate_of(
-    model: Model, ids: Sequence[int], cap: int, claims: Sequence[Claim], elsewhere: Collection[str] = ()
+    model: Model,
+    ids: Sequence[int],
+    cap: int,
+    claims: Sequence[Claim],
+    origin: Origin | None = None,
+    elsewhere: Collection[str] = (),
 ) -> Certificate:
-    """The certificate of claims that were proved in this process, or `elsewhere`, with tables of these hashes."""
+    """The certificate of claims, of a model with that origin, that were proved in this process; or `elsewhere`, with these tables."""
+    from exactformer.certificates.checkable import check_of
+
+    check = check_of(model, origin, ids, claims)
     tables = min(elsewhere) if len(elsewhere) == 1 else Digest("tables").add(*sorted(elsewhere)).hexdigest()
     return Certificate(
         model_hash(model), tuple(ids), cap, tuple(claims), versions(), tables if elsewhere else tables_digest(),
-        reading=reading_of(model.config),
+        VERSION if check is None else CHECKED, reading_of(model.config), check,
     )  # fmt: skip
 
 

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from exactformer.certificates.certificate import CLAIM, VERSION, Bound, Certificate, CertificateError, Claim, Layer
+from exactformer.certificates.certificate import CHECKED, CLAIM, VERSION, Bound, Certificate, CertificateError, Claim, Layer
+from exactformer.certificates.checkable import FORMAT, Check, Leads
 from exactformer.hashing import checksum
 from exactformer.reading import Table, described, json_table, read_regular
 
-FORMATS = {f"exactformer certificate {version}": version for version in (2, VERSION)}
+FORMATS = {f"exactformer certificate {version}": version for version in (2, VERSION, CHECKED)}
 LARGEST = 8 << 20  # bytes: room for thousands of tokens
 _MOST = 1 << 16  # entries of a list
 _MOST_VERSIONS = 20
@@ -51,6 +52,8 @@ def document(certificate: Certificate) -> dict[str, Any]:
         "versions": certificate.versions,
         "tables": {"sha256": certificate.tables},
     }
+    if certificate.check is not None:
+        said["check"] = {"format": FORMAT, **asdict(certificate.check)}
     said |= json.loads(json.dumps(said))  # tuples are lists
     return said | {"sha256": checksum(said)}
 
@@ -137,7 +140,8 @@ class _Table(Table):
         form = self.take("format", None)
         if not isinstance(form, str) or form not in FORMATS:
             raise self.error("format", f"is {described(form)}, not one of {', '.join(map(repr, FORMATS))}")
-        self.only(("format", "claim", "model", "ids", "cap", "tokens", "versions", "tables", "sha256"))
+        checked = FORMATS[form] == CHECKED
+        self.only(("format", "claim", "model", "ids", "cap", "tokens", "versions", "tables", "sha256", *["check"] * checked))
         if self.take("claim") != CLAIM:
             raise self.error("claim", "is not the sentence that certificates of this format claim")
         self.hash()
@@ -150,7 +154,25 @@ class _Table(Table):
             tables=self.table("tables").hash(("sha256",)),
             version=FORMATS[form],
             reading=self.table("model").text("reading") if "reading" in self.table("model").raw else "",
+            check=self.table("check").check() if checked else None,
         )
+
+    def check(self) -> Check:
+        self.only(("format", *Check.__dataclass_fields__))
+        if self.take("format") != FORMAT:
+            raise self.error("format", f"is {described(self.take('format'))}, not {FORMAT!r}")
+        files = self.table("files")
+        return Check(
+            files={self._printable("files", name): files._hash(name) for name in files.raw},
+            reading=self.one_of("reading", ("ideal", "stored")),
+            ids=self.counts("ids"),
+            claims=tuple(table.leads() for table in self.tables("claims")),
+            bits=self.count("bits"),
+        )
+
+    def leads(self) -> Leads:
+        self.only(Leads.__dataclass_fields__)
+        return Leads(self.count("position"), self.count("token"), self._decimal("margin", self.take("margin")))
 
     def claim(self) -> Claim:
         self.only(Claim.__dataclass_fields__)
@@ -188,9 +210,12 @@ class _Table(Table):
     def hash(self, fields: Collection[str] = ()) -> str:
         """The field sha256, of a table that has these and no others."""
         self.only(fields or self.raw)
-        value = self.take("sha256")
+        return self._hash("sha256")
+
+    def _hash(self, field: str) -> str:
+        value = self.take(field)
         if not isinstance(value, str) or not _HASH.fullmatch(value):
-            raise self.error("sha256", "is not a SHA-256 in hexadecimal")
+            raise self.error(field, "is not a SHA-256 in hexadecimal")
         return value
 
     def text(self, field: str, default: Any = None) -> str:

@@ -1,7 +1,7 @@
 """Model files of others: safetensors, config.json, and the models of several families that are made of them."""
 
 from exactformer.checkpoints.errors import CheckpointError
-from exactformer.checkpoints.opening import ENDINGS, Checkpoint, Outline, open_checkpoint, outline_checkpoint
+from exactformer.checkpoints.opening import ENDINGS, Checkpoint, Origin, Outline, open_checkpoint, outline_checkpoint
 from exactformer.checkpoints.rope import Reading
 
-__all__ = ["ENDINGS", "Checkpoint", "CheckpointError", "Outline", "Reading", "open_checkpoint", "outline_checkpoint"]
+__all__ = ["ENDINGS", "Checkpoint", "CheckpointError", "Origin", "Outline", "Reading", "open_checkpoint", "outline_checkpoint"]

@@ -30,6 +30,7 @@ PLANS: Mapping[str, Callable[[Fields], Plan]] = {
     "phi": phi, "gpt_neox": gpt_neox, "gpt_neo": gpt_neo,
 }  # fmt: skip
 FAMILIES = ("gpt2", *PLANS)
+_WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _COUNTS = (
     "head_dim", "hidden_size", "intermediate_size", "n_embd", "n_head", "n_inner", "n_layer", "num_attention_heads",
@@ -41,6 +42,15 @@ ENDINGS = (".safetensors", *_PICKLES)  # of files that hold weights, whether the
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The files that a model is made of, config.json first, and the reading that they were opened with."""
+
+    folder: Path
+    files: tuple[str, ...]
+    reading: Reading
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """A model from a folder. Its weights are views of the files, which must stay as they are while it is used."""
 
@@ -48,6 +58,7 @@ class Checkpoint:
     name: str
     folder: Path
     reading: str = ""  # how constants are read that are real numbers, and that a library rounds; empty: there are none
+    origin: Origin | None = None  # None: the file of weights is not one that a folder is opened with
 
     def check_finite(self) -> None:
         """Refuse a weight that is not a number, or infinite. This reads all weights, so opening does not do it."""
@@ -87,7 +98,14 @@ def open_checkpoint(
     if blocks is not None:
         tensors = _part(tensors, blocks)
     model, said = _model(Fields(read_document(config), config), tensors, vocabulary, reading)
-    return Checkpoint(model, folder.resolve().name, folder, said)
+    return Checkpoint(model, folder.resolve().name, folder, said, _origin(path, folder, tensors, reading))
+
+
+def _origin(path: Path, folder: Path, tensors: Mapping[str, Tensor], reading: Reading) -> Origin | None:
+    if path != folder and path.name != _WHOLE:
+        return None
+    weights = sorted({tensor.path.name for tensor in tensors.values()})
+    return Origin(folder, ("config.json", *([] if weights == [_WHOLE] else [_INDEX]), *weights), reading)
 
 
 def _part(tensors: dict[str, Tensor], blocks: range) -> dict[str, Tensor]:
@@ -162,7 +180,7 @@ def _model(
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:
-    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    whole, index = folder / _WHOLE, folder / _INDEX
     if whole.exists():
         return read_tensors(whole)
     if index.exists():
@@ -170,7 +188,7 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
     pickles = sorted(file for file in folder.iterdir() if file.suffix in _PICKLES)
     if pickles:
         raise _refused_pickle(pickles[0])
-    raise CheckpointError(folder, "has no model.safetensors")
+    raise CheckpointError(folder, f"has no {_WHOLE}")
 
 
 def _refused_pickle(path: Path) -> CheckpointError:

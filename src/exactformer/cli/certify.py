@@ -26,6 +26,7 @@ from exactformer.cli.common import (
     output_option,
     refuse,
 )
+from exactformer.cli.independent import verified_independently, write_witness
 from exactformer.cli.inputs import STDIN, ids_of, input_options, opened, reading_option, source_argument
 from exactformer.cli.journals import run_options
 from exactformer.cli.many_prompts import Many
@@ -43,9 +44,11 @@ _SHOWN = 10  # problems of a certificate
 _NOT_TO_VERIFY = (
     "prompt", "ids", "tokens", "most", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "form", "output",
 )  # fmt: skip
-_NOT_WITH_PROMPTS = ("prompt", "ids", "tokens", "verify", "audit", "compare", "expect", "tolerance")
+_NOT_WITH_PROMPTS = ("prompt", "ids", "tokens", "verify", "independent", "witness", "audit", "compare", "expect", "tolerance")
 _NOT_TO_PLAN = (
     "verify",
+    "independent",
+    "witness",
     "top",
     "cap",
     "digits",
@@ -96,6 +99,11 @@ _LONGEST = 65_536  # tokens of an input
     type=click.Path(path_type=Path),
     help="Instead of proving tokens: check a certificate, with new passes.",
 )
+@click.option("--independent", is_flag=True, help="With --verify: by the checker that needs Python alone, in a process of its own.")
+@click.option(
+    "--witness", metavar="FILE", type=click.Path(path_type=Path),
+    help="Write the products of all matrices, which make that checker faster; with --independent: read them.",
+)  # fmt: skip
 @click.option("--plan", is_flag=True, help="Instead of proving tokens: what it is expected to take. A config.json alone will do.")
 @click.option("--length", type=Whole(1, _LONGEST), help="With --plan: tokens of the prompt. Default: those of the input, or 8.")
 @click.option(
@@ -107,9 +115,9 @@ _LONGEST = 65_536  # tokens of an input
 @output_option
 def command(
     source: str, asked: Input, reading: Reading, most: int, top: int, cap: int, digits: int, audit: bool,
-    compare: str | None, expect: Path | None, tolerance: str | None, form: str, verify: Path | None, plan: bool,
-    length: int | None, prompts: Path | None, spread: bool, journal: Path | None, workers: int | None, cluster: str | None,
-    output: Path | None,
+    compare: str | None, expect: Path | None, tolerance: str | None, form: str, verify: Path | None, independent: bool,
+    witness: Path | None, plan: bool, length: int | None, prompts: Path | None, spread: bool, journal: Path | None,
+    workers: int | None, cluster: str | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove the next tokens of a model: each the argmax of the exact network, with its margin and proved digits."""
     keep_the_source(source, output)
@@ -134,8 +142,14 @@ def command(
         for option in _NOT_TO_VERIFY:
             name = {"form": "format", "most": "max"}.get(option, option)
             refuse(given(option), f"--{name}: does not go with --verify")
+        if independent:
+            refuse(given("reading"), "--reading: does not go with --independent: the certificate names it")
+            sys.exit(verified_independently(source, verify, witness))
+        refuse(witness is not None, "--witness: goes with --verify where --independent does")
         _verify(source, verify, reading)
         return
+    refuse(independent, "--independent: goes with --verify")
+    refuse(witness is not None and (form != "json" or output is None), "--witness: goes with --format json and -o FILE")
     from exactformer.certificates.expected import read_logits
     from exactformer.certificates.question import check_question
 
@@ -150,7 +164,7 @@ def command(
     title = worksheet.title or source
     check_question(worksheet.model, source, ids, most)
     saved = None if expect is None else read_logits(expect, len(ids), len(worksheet.model.config.vocabulary))
-    run = _Run(worksheet, title, ids, most, top, cap, digits, kinds, audit, saved, allowed, form, output)
+    run = _Run(worksheet, title, ids, most, top, cap, digits, kinds, audit, saved, allowed, form, output, witness)
     run.follow()
     sys.exit(run.finish())
 
@@ -192,6 +206,7 @@ class _Run:
     tolerance: Fraction | None
     form: str
     output: Path | None
+    witness: Path | None = None
     claims: list[Claim] = field(default_factory=list)
     interrupted: bool = False
     audit: Any = None
@@ -325,7 +340,9 @@ class _Run:
         from exactformer.render import certificates
         from exactformer.render.certificate_page import page
 
-        certificate = certificate_of(self.model, self.ids, self.cap, self.claims)
+        certificate = certificate_of(self.model, self.ids, self.cap, self.claims, self.worksheet.origin)
+        if self.witness is not None:
+            write_witness(certificate, self.worksheet.origin, self.witness)
         if self.form == "json":
             emit(certificates.as_json(certificate, self.audit, self.floats, self.expected), self.output)
             return

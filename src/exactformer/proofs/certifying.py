@@ -56,7 +56,7 @@ class Certifying(Elsewhere[Model]):
 
     def _written(self, ids: Sequence[int], proved: Iterable[Certified], tables: Collection[str] = ()) -> dict[str, Any]:
         claims = [Claim.of(each) for each in proved]
-        return document(certificate_of(self.opened, ids, self.cap, claims, tables))
+        return document(certificate_of(self.opened, ids, self.cap, claims, elsewhere=tables))
 
 
 def certify_all(

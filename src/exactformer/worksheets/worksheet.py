@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from exactformer.checkpoints import ENDINGS, Outline, Reading, open_checkpoint, outline_checkpoint
+from exactformer.checkpoints import ENDINGS, Origin, Outline, Reading, open_checkpoint, outline_checkpoint
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import narrated
 from exactformer.model import InputError, Model
@@ -45,6 +45,7 @@ class Worksheet:
     notes: tuple[tuple[str, str], ...] = ()  # what is said of steps: the end of a step's name, and a sentence
     checked: Callable[[], None] = lambda: None  # refuses weights that are no numbers; asked before they are computed with
     reading: str = ""  # how constants are read that a folder leaves open: rotary angles as real numbers, or as floats
+    origin: Origin | None = None  # the files that it was read from, where they are those of a model folder
     words: bool = True  # without a tokenizer, is a prompt cut at its blanks? Not where tokens have ids and no names
 
     def __repr__(self) -> str:
@@ -202,7 +203,7 @@ def _checkpoint(name: str, reading: Reading) -> Worksheet:
         checkpoint = open_checkpoint(name, tokenizer.vocabulary, reading)
     return Worksheet(
         checkpoint.model, (), checkpoint.name, checkpoint.reading, tokenizer=tokenizer, reading=checkpoint.reading, words=False,
-        checked=checkpoint.check_finite,
+        checked=checkpoint.check_finite, origin=checkpoint.origin,
     )  # fmt: skip
 
 

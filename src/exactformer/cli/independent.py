@@ -1,0 +1,61 @@
+"""The checker that needs Python alone: run in a process of its own, and given its witness."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exactformer.cli.common import BAD_INPUT, INTERNAL, REFUTED, refuse
+from exactformer.messages import Refused
+from exactformer.progress import Progress
+
+if TYPE_CHECKING:
+    from exactformer.certificates.certificate import Certificate
+    from exactformer.checkpoints import Origin
+
+
+def verified_independently(source: str, file: Path, witness: Path | None) -> int:
+    """The status of the checker, which sees neither this program nor what is installed beside it."""
+    import exactformer_check
+    from exactformer.worksheets.models import MODELS, model_folder
+
+    folder = model_folder(source) if source in MODELS else Path(source)
+    refuse(not folder.is_dir(), f"{source}: --independent checks certificates of model folders")
+    command = [sys.executable, "-I", str(exactformer_check.__file__), str(file), str(folder)]
+    given = ["--witness", str(witness)] if witness is not None else []
+    done = subprocess.run([*command, *given], capture_output=True, text=True, encoding="utf-8", check=False)
+    click.echo(done.stdout, nl=False)
+    click.echo(done.stderr, nl=False, err=True)
+    return done.returncode if done.returncode in (0, REFUTED, BAD_INPUT) else INTERNAL
+
+
+def write_witness(certificate: Certificate, origin: Origin | None, path: Path) -> None:
+    """The products that the checker would compute, as it computes them, whole or not at all."""
+    from exactformer.certificates.file import document
+
+    checker: Any = import_module("exactformer_check")
+    if certificate.check is None or origin is None:
+        raise Refused(
+            "--witness: this certificate has nothing for the checker: it is not about a model folder, or no token is proved"
+        )
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        kept = Path(file.name)
+        try:
+            with Progress() as progress:
+                progress("the products for the witness")
+                checker.check(document(certificate), str(origin.folder), keep=file.write)
+        except checker.Refused as error:
+            kept.unlink()
+            raise Refused(f"--witness: {error}") from None
+        except BaseException:
+            kept.unlink()
+            raise
+    os.replace(kept, path)
+    click.echo(f"exactformer: {path}: {path.stat().st_size:,} bytes", err=True)

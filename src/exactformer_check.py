@@ -1,0 +1,1126 @@
+#!/usr/bin/env python3
+"""Checks a certificate: "after these ids the exact network says token t, which leads by m or more".
+
+    python exactformer_check.py CERTIFICATE MODEL_FOLDER [--witness FILE]
+
+Status 0: accepted, 1: refused, 2: bad input. This file needs Python 3.11 or later and its standard
+library, nothing else. The exact network has the rational numbers of the safetensors files as
+weights, follows config.json, and computes with real numbers. docs/checker.md of exactformer proves
+that what is accepted is true; L1, L2, ... point there.
+
+Numbers are integers in units of 2^-bits, an *ulp*. Rows, one for each position, have a radius in
+ulps: the true row lies within it in the L2 norm. Products with weights are exact integers. Without
+a witness they are computed here, and acceptance is a proof. With one they are read from it and
+tested with random numbers that nobody can foresee: then a false certificate is accepted with a
+probability of at most 2^-96, whoever wrote it.
+"""
+
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import struct
+import sys
+from array import array
+from contextlib import ExitStack
+from fractions import Fraction
+from itertools import repeat
+from operator import add, mul
+from types import SimpleNamespace
+
+LARGEST = 1 << 23  # bytes of a JSON document or header
+WORK = 1 << 20  # positions times bits
+FEWEST, MOST = 32, 4000  # bits
+ROOM = 128  # more bits for rotary angles
+CHUNK = 1 << 20  # weights that are read at a time
+
+class Refused(Exception):
+    """What is claimed is not shown. It may still be true."""
+
+    status = 1
+
+class BadInput(Refused):
+    """This is no certificate, or no model that is known here."""
+
+    status = 2
+
+def need(condition, why, kind=BadInput):
+    if not condition:
+        raise kind(why)
+
+# ---------------------------------------------------------------------------- documents
+
+def opened(path):
+    need(os.path.isfile(path), f"{path}: there is no such file")
+    return open(path, "rb")
+
+def read_json(data, name):
+    """A JSON object, strictly: no key twice, decimals as the fractions that they are."""
+
+    def once(pairs):
+        need(len(dict(pairs)) == len(pairs), f"{name}: a key is there twice")
+        return dict(pairs)
+
+    def constant(text):
+        raise BadInput(f"{name}: {text} is not a number to compute with")
+
+    need(len(data) <= LARGEST, f"{name}: is too large")
+    try:
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=once, parse_float=decimal,
+                              parse_constant=constant)
+    except (ValueError, RecursionError):
+        raise BadInput(f"{name}: is not JSON") from None
+    need(type(document) is dict, f"{name}: is not a table")
+    return document
+
+def decimal(text):
+    """0.25 or 1e-05 as the fraction that it is."""
+    known = re.fullmatch(r"-?[0-9]{1,80}(\.[0-9]{1,160})?([eE][-+]?[0-9]{1,3})?", text)
+    need(known, f"{text[:40]!r} is not a decimal")
+    return Fraction(text)
+
+def natural(value, least, most, name):
+    need(type(value) is int and least <= value <= most, f"{name}: is not from {least} to {most}")
+    return value
+
+class Fields:
+    """The fields of a configuration, taken by name. One that nobody asks for is refused."""
+
+    def __init__(self, document, name):
+        self.document, self.name, self.asked = document, name, set()
+
+    def get(self, key, usual=None):
+        self.asked.add(key)
+        return self.document.get(key, usual)
+
+    def need(self, condition, key, why):
+        need(condition, f"{self.name}: {key}: {why}")
+
+    def count(self, key, usual=None, least=1):
+        value = usual if self.get(key) is None else self.get(key)
+        return natural(value, least, (1 << 31) - 1, f"{self.name}: {key}")
+
+    def number(self, key, usual, least, most):
+        value = self.get(key, usual)
+        good = type(value) in (int, Fraction) and least <= value <= most
+        self.need(good, key, f"is not a number from {least} to {most}")
+        return Fraction(value)
+
+    def flag(self, key, usual):
+        self.need(type(self.get(key, usual)) is bool, key, "is not true or false")
+        return self.get(key, usual)
+
+    def choice(self, key, known, usual=None):
+        value = self.get(key, usual)
+        self.need(type(value) is str and value in known, key, "is not known here")
+        return known[value]
+
+    def table(self, key):
+        self.need(type(self.get(key)) in (dict, type(None)), key, "is not a table")
+        return self.get(key)
+
+    def finish(self, harmless=(), fixed=None):
+        """What was not read may change the network; some keys are known with some values."""
+        for key in self.document.keys() - self.asked - set(harmless):
+            value, known = self.document[key], (fixed or {}).get(key, [])
+            same = any(type(value) is type(good) and value == good for good in known)
+            self.need(same, ascii(key)[:60], "is not known here: it may change the network")
+
+# ---------------------------------------------------------------------- weights, exactly
+
+FLOATS = {"F64": ("d", 8, 11, 52), "F32": ("f", 4, 8, 23), "BF16": ("f", 2, 8, 7),
+          "F16": ("e", 2, 5, 10)}  # code, bytes, bits of the exponent and of the fraction
+MASKS = {"BOOL": 1, "U8": 1}
+OTHERS = {"I8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8}
+
+class Weights:
+    """Some floats: each times 2^scale is an integer of at most `size` bits (L1)."""
+
+    def __init__(self, kind, raw):
+        code, width, exponent, fraction = FLOATS[kind]
+        # The last byte of a float is its sign and the first seven bits of the rest.
+        tops = raw[width - 1 :: width].translate(bytes(byte & 127 for byte in range(256)))
+        if kind == "BF16":  # the upper half of a float32
+            wide = bytearray(2 * len(raw))
+            wide[2::4], wide[3::4] = raw[0::2], raw[1::2]
+            raw = bytes(wide)
+        if kind == "F16":
+            self.floats = array("f", struct.unpack(f"<{len(raw) // 2}e", raw))
+        else:
+            self.floats = array(code, raw)
+        found = [top for top in range(128) if top in tops]
+        if 0 in found and tops.count(0) == self.floats.count(0.0):
+            found.remove(0)  # these are zeros
+        low, high = (found[0], found[-1]) if found else (64, 64)
+        if exponent >= 7:  # the exponents that begin with these bits
+            low, high = low << exponent - 7, (high + 1 << exponent - 7) - 1
+        else:
+            low, high = low >> 7 - exponent, high >> 7 - exponent
+        need(high < (1 << exponent) - 1, "a weight is not finite, or too large")
+        bias = (1 << exponent - 1) - 1
+        self.scale = max(0, bias + fraction - max(low, 1))
+        self.size = max(1, high + 1 - bias + self.scale)
+        need(self.scale < 1000, "a weight is too small")
+
+    def integers(self, floats):
+        return map(math.floor, map(mul, floats, repeat(2.0**self.scale)))
+
+class Tensor:
+    """A tensor in a file. Its bytes are there: that was checked (`read_tensors`)."""
+
+    def __init__(self, file, start, kind, shape):
+        self.file, self.start, self.kind, self.shape = file, start, kind, tuple(shape)
+        self.width = FLOATS[kind][1] if kind in FLOATS else (MASKS.get(kind) or OTHERS[kind])
+
+    def raw(self, first, count):
+        self.file.seek(self.start + first * self.width)
+        data = self.file.read(count * self.width)
+        need(len(data) == count * self.width, "a file of weights is cut off")
+        return data
+
+    def weights(self, first=0, count=None):
+        need(self.kind in FLOATS, f"weights of the type {self.kind} are not read")
+        count = math.prod(self.shape) if count is None else count
+        return Weights(self.kind, self.raw(first, count))
+
+    def rounded(self, bits, square=Fraction(1), first=0, count=None):
+        """Entries times √square in ulps: each is too close to 0 by less than one ulp (L1)."""
+        w = self.weights(first, count)
+        top, bottom = square.numerator << 2 * bits, square.denominator << 2 * w.scale
+        sizes = (math.isqrt(x * x * top // bottom) for x in w.integers(w.floats))
+        return [-x if f < 0 else x for x, f in zip(sizes, w.floats)]
+
+class Matrix:
+    """Weights as they are multiplied with rows: `outputs` columns of `inputs` numbers."""
+
+    def __init__(self, tensor, by_rows):
+        self.tensor, self.by_rows = tensor, by_rows  # are the columns the rows of the file?
+        self.inputs, self.outputs = tensor.shape[::-1] if by_rows else tensor.shape
+
+    def parts(self):
+        """Weights with the columns that are made of them: of a file by rows, some at a time."""
+        step = max(1, CHUNK // self.inputs) if self.by_rows else self.outputs
+        for first in range(0, self.outputs, step):
+            count = min(step, self.outputs - first) * self.inputs
+            w = self.tensor.weights(first * self.inputs, count)
+            by_rows, strided = self.both_ways(w, self.inputs if self.by_rows else self.outputs)
+            yield w, by_rows if self.by_rows else strided
+
+    def rows(self, w):
+        """The weights of each input in such a part."""
+        by_rows, strided = self.both_ways(w, self.inputs if self.by_rows else self.outputs)
+        return strided if self.by_rows else by_rows
+
+    @staticmethod
+    def both_ways(w, length):
+        """Rows of the file of this length, and its columns."""
+        rows = (w.floats[i : i + length] for i in range(0, len(w.floats), length))
+        return rows, (w.floats[j::length] for j in range(length))
+
+def read_tensors(file, name):
+    """The tensors of a safetensors file. Every byte belongs to one of them."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    most = min(LARGEST, end - 8)
+    length = natural(int.from_bytes(file.read(8), "little"), 2, most, f"{name}: header's length")
+    header, start, reached, tensors = read_json(file.read(length), name), 8 + length, 8 + length, {}
+    header.pop("__metadata__", None)
+    for entry in header.values():
+        good = type(entry) is dict and set(entry) == {"dtype", "shape", "data_offsets"}
+        need(good and all(type(entry[key]) is list for key in ("shape", "data_offsets"))
+             and len(entry["data_offsets"]) == 2 and len(entry["shape"]) <= 8
+             and all(type(n) is int and 0 <= n <= end for key in ("shape", "data_offsets")
+                     for n in entry[key])
+             and entry["dtype"] in [*FLOATS, *MASKS, *OTHERS], f"{name}: a tensor is not described")
+    for key, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, stop = entry["data_offsets"]
+        tensor = tensors[key] = Tensor(file, start + begin, entry["dtype"], entry["shape"])
+        size = tensor.width * math.prod(tensor.shape)
+        need(start + begin == reached and stop - begin == size, f"{name}: {ascii(key)[:80]}: bytes")
+        reached = start + stop
+    need(reached == end, f"{name}: is cut off, or goes on after its tensors")
+    return tensors
+
+# -------------------------------------------------------------------- functions, in ulps
+
+def root_up(n):
+    """More than the root of an integer."""
+    return math.isqrt(n) + 1
+
+def norm_up(row):
+    """More than the norm of integers."""
+    return root_up(sum(map(mul, row, row)))
+
+def largest(rows):
+    return max(max(max(row), -min(row)) for row in rows)
+
+def float_norm_up(floats):
+    """More than 2^32 times the norm of floats: math.hypot is right to 2^-41 of itself (L2)."""
+    return int(math.hypot(*floats) * (1 + 2.0**-40) * 2.0**32) + 1
+
+def exp_minus(y, bits):
+    """e^-y for y >= 0, off by less than one ulp; exactly 1 for y = 0 (L3)."""
+    if y >> bits >= bits:
+        return 0
+    unit, halvings = bits + 64, 8 + (y >> bits).bit_length()
+    x = y << 64 - halvings  # y / 2^halvings < 2^-8, exactly
+    total, term, k = 1 << unit, 1 << unit, 0
+    while term:
+        k += 1
+        term = (term * x >> unit) // k
+        total += -term if k & 1 else term
+    for _ in range(halvings):
+        total = total * total >> unit
+    return total + (1 << 63) >> 64
+
+def arc(top, bottom, sign, unit):
+    """artanh (sign 1) or arctan (-1) of top/bottom from 0 to 1/3, off by `unit` units (L4)."""
+    power, k, total = (top << unit) // bottom, 1, 0
+    while power:
+        total += power // k if sign > 0 or k & 2 == 0 else -(power // k)
+        power, k = power * top * top // (bottom * bottom), k + 2
+    return total
+
+def pi(unit):
+    """By Machin's formula, off by less than 20 `unit` units of 2^-unit (L4)."""
+    return 16 * arc(1, 5, -1, unit) - 4 * arc(1, 239, -1, unit)
+
+def log(number, unit):
+    """ln of a fraction from 1 to 10^30, off by less than 204 `unit` units (L4)."""
+    twos = (number.numerator // number.denominator).bit_length() - 1
+    rest = number / (1 << twos)  # from 1 to 2
+    small = (rest - 1) / (rest + 1)
+    halves = arc(small.numerator, small.denominator, 1, unit) + twos * arc(1, 3, 1, unit)
+    return 2 * halves
+
+def cos_sin(angle, unit, quarter):
+    """Both, off by less than 2^15 units and the error of the angle; `quarter` is π/2 (L5)."""
+    turns, x = divmod(angle, quarter)
+    sums, term, n = [1 << unit, 0], 1 << unit, 0
+    while term:
+        n += 1
+        term = (term * x >> unit) // n
+        sums[n & 1] += -term if n & 2 else term
+    c, s = sums
+    return ((c, s), (-s, c), (-c, -s), (s, -c))[turns % 4]
+
+def gated(x, w, bits):
+    """x / (1 + e^-w) for x and w of the same sign (L6)."""
+    e, one = exp_minus(abs(w), bits), 1 << bits
+    return (x << bits) // (one + e) if x >= 0 else -(-x * e // (one + e))
+
+def silu(row, bits):
+    return [gated(x, x, bits) for x in row]
+
+def gelu_tanh(row, bits):
+    """x/2 (1 + tanh(√(2/π)(x + 0.044715 x³))) = x / (1 + e^-w), w = √(8/π)(x + 0.044715 x³)."""
+    factor = math.isqrt((8 << 3 * bits + 64) // pi(bits + 64))
+
+    def w(x):
+        return factor * (abs(x) + 44715 * (abs(x) ** 3 >> 2 * bits) // 10**6) >> bits
+
+    return [gated(x, w(x), bits) for x in row]
+
+def gelu_erf(row, bits):
+    """x Φ(x). For u = |x|: Φ(u) - 1/2 = u e^(-u²/2)/√(2π) (1 + u²/3 + u⁴/15 + ...) (L6)."""
+    root = math.isqrt(2 * pi(bits + 64) << bits >> 64)
+
+    def tail(u):  # 1 - Φ(u)
+        square = u * u
+        whole = square >> 2 * bits + 1
+        if whole >= bits:
+            return 0
+        total, term, n = 1 << bits + 64, 1 << bits + 64, 0
+        while term or n <= square >> 2 * bits:
+            n += 1
+            term = (term * square >> 2 * bits) // (2 * n + 1)
+            total += term
+        more = 2 * whole + 8  # bits, as e^(-u²/2) is multiplied by almost its inverse
+        e = exp_minus(square << more >> bits + 1, bits + more)
+        return (1 << bits - 1) - (u * total * e >> bits + 64 + more) // root
+
+    return [max(x, 0) - (abs(x) * tail(abs(x)) >> bits) for x in row]
+
+def relu(row, bits):
+    return [max(x, 0) for x in row]
+
+ACTIVATIONS = {"relu": relu, "gelu": gelu_erf, "gelu_new": gelu_tanh, "silu": silu, "swish": silu,
+               "gelu_pytorch_tanh": gelu_tanh}
+
+def capped(x, cap, bits):
+    """cap tanh(x/cap), off by less than 1 + 3 cap ulps (L7)."""
+    e = exp_minus(2 * abs(x) * cap.denominator // cap.numerator, bits)
+    size = cap.numerator * ((1 << bits) - e << bits) // (cap.denominator * ((1 << bits) + e))
+    return size if x >= 0 else -size
+
+# --------------------------------------------------------------------- rotary positions
+
+def single(x):
+    """The float32 that is next to a float."""
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+def ideal_frequencies(rope, unit):
+    """base^(-2i/width), scaled, off by less than 2^55 units (L5)."""
+    logarithm, turn = log(rope.base, unit), 2 * pi(unit)
+    found = []
+    for i in range(rope.width // 2):
+        f = exp_minus(2 * i * logarithm // rope.width, unit)
+        if rope.kind == "llama3":
+            turns = (rope.original * f << unit) // turn
+            low, high = (edge.numerator * (1 << unit) // edge.denominator for edge in rope.edges)
+            far = all(abs(turns - edge) >> 60 for edge in (low, high))
+            need(far, "a rotary frequency is too near to an edge", Refused)
+            share = min(max((turns - low << unit) // (high - low), 0), 1 << unit)
+            slow = f * rope.factor.denominator // rope.factor.numerator
+            f = slow + ((f - slow) * share >> unit)
+        else:
+            f = f * rope.factor.denominator // rope.factor.numerator
+        found.append(f)
+    return found
+
+def stored_frequencies(rope, unit):
+    """The float32 numbers that the transformers library has, each operation rounded to nearest."""
+    base, factor = Fraction(single(float(rope.base))), single(float(rope.factor))
+    found = []
+    for i in range(rope.width // 2):
+        exponent, fine = Fraction(single(2 * i / rope.width)), 256
+        e = exp_minus(int(exponent * log(base, fine)), fine)  # base^-exponent, to 2^20 units
+        below, above = (float(Fraction(1 << fine, e + off)) for off in (1 << 20, -1 << 20))
+        need(single(below) == single(above), "a rotary frequency is between two floats", Refused)
+        f = single(1 / single(below))
+        if rope.kind == "llama3":
+            length = single(single(1 / f) * single(2 * math.pi))
+            longest, shortest = (single(float(rope.original / edge)) for edge in rope.edges)
+            slow = single(f / factor) if length > longest else f
+            low, span = single(float(rope.edges[0])), single(float(rope.edges[1] - rope.edges[0]))
+            share = single(single(single(single(1 / length) * single(rope.original)) - low) / span)
+            part = single(single(single(1 - share) * slow) / factor)
+            f = single(part + single(share * slow)) if shortest <= length <= longest else slow
+        else:
+            f = single(f / factor)
+        found.append(int(Fraction(f) * (1 << unit)))
+    return found
+
+def stored_root(number, kind):
+    """The root as a float32, and then in the type of the embedding."""
+    root = single(math.sqrt(number))
+    if kind == "BF16":
+        code = struct.unpack("<I", struct.pack("<f", root))[0]
+        code += 0x7FFF + (code >> 16 & 1)
+        return struct.unpack("<f", struct.pack("<I", code >> 16 << 16))[0]
+    return struct.unpack("<e", struct.pack("<e", root))[0] if kind == "F16" else root
+
+class Turns:
+    """Cosines and sines of position times frequency, with ROOM bits more than are needed (L5)."""
+
+    def __init__(self, rope, reading, positions, bits):
+        self.width, self.unit = rope.width, bits + ROOM
+        frequencies = {"ideal": ideal_frequencies, "stored": stored_frequencies}[reading]
+        self.frequencies, quarter = frequencies(rope, self.unit), pi(self.unit) // 2
+        self.table = [[cos_sin(t * f, self.unit, quarter) for f in self.frequencies]
+                      for t in range(positions)]
+
+    def turned(self, x):
+        """Pair i, dimensions i and i + width/2, turned by the angle of the position."""
+        drop, half, values, radii = self.unit - x.bits, self.width // 2, [], []
+        for row, radius, pairs in zip(x.values, x.radii, self.table):
+            near = 1 << drop - 1
+            pairs = [(c + near >> drop, s + near >> drop) for c, s in pairs]
+            first, second = row[:half], row[half : self.width]
+            values.append(
+                [a * c - b * s >> x.bits for a, b, (c, s) in zip(first, second, pairs)]
+                + [b * c + a * s >> x.bits for a, b, (c, s) in zip(first, second, pairs)]
+                + row[self.width :]
+            )
+            radii.append(radius + (2 * norm_up(row) >> x.bits) + 1 + root_up(len(row)))
+        return Rows(values, radii, x.bits)
+
+# ---------------------------------------------------------------- rows, and their layers
+
+class Rows:
+    """Integer rows with radii, in ulps of 2^-bits: the true row t is within radii[t] (L0)."""
+
+    def __init__(self, values, radii, bits):
+        self.values, self.radii, self.bits = values, radii, bits
+
+    def with_bits(self, bits):
+        """The same in other ulps. With fewer bits, an entry loses less than a new ulp (L8)."""
+        up, down = max(0, bits - self.bits), max(0, self.bits - bits)
+        lost = 1 + root_up(len(self.values[0])) if down else 0
+        values = [[x << up >> down for x in row] for row in self.values]
+        return Rows(values, [(r << up >> down) + lost for r in self.radii], bits)
+
+    def trimmed(self):
+        """Without bits that say nothing: far below the radius."""
+        most, ulps = max(self.radii), root_up(len(self.values[0]))
+        drop = min(self.bits - FEWEST, most.bit_length() - ulps.bit_length() - 9)
+        return self.with_bits(self.bits - drop) if drop > 0 else self
+
+    def taken(self, positions):
+        values, radii = ([part[t] for t in positions] for part in (self.values, self.radii))
+        return Rows(values, radii, self.bits)
+
+def alike(parts):
+    """Trimmed, all to the same bits."""
+    bits = max(part.trimmed().bits for part in parts)
+    return [part.with_bits(bits) for part in parts]
+
+def added(x, y):
+    """x + y: radii add up (L8)."""
+    bits = max(x.bits, y.bits)
+    x, y = x.with_bits(bits), y.with_bits(bits)
+    values = [list(map(add, a, b)) for a, b in zip(x.values, y.values)]
+    return Rows(values, list(map(add, x.radii, y.radii)), bits).trimmed()
+
+def side_by_side(parts):
+    """Rows next to each other: the squares of radii add up (L8)."""
+    values = [[a for row in rows for a in row] for rows in zip(*(part.values for part in parts))]
+    radii = [norm_up(radii) for radii in zip(*(part.radii for part in parts))]
+    return Rows(values, radii, parts[0].bits)
+
+def norm(x, gain, bias, epsilon, centred, unit):
+    """γ u/√(‖u‖²/d + ε) + β with u = x, or x less its mean; γ is the weight, or 1 + it (L9)."""
+    d, bits = len(x.values[0]), x.bits
+    w = gain.weights()
+    gains = [g + (unit << w.scale) for g in w.integers(w.floats)]
+    biases = bias.rounded(bits) if bias else [0] * d
+    top, bottom, steepest, values, radii = *epsilon.as_integer_ratio(), max(map(abs, gains)), [], []
+    for row, radius in zip(x.values, x.radii):
+        total, times = (sum(row), d) if centred else (0, 1)
+        c = [times * a - total for a in row]  # u times `times`, exactly
+        squares = sum(map(mul, c, c))
+        inside = (squares * bottom + top * d * times**2 * 4**bits) << 2 * bits + 128
+        root = math.isqrt(inside // (d * bottom))  # 2^(bits + 64) times √(‖u‖²/d + ε)
+        least = max(0, math.isqrt(squares) // times - radius)  # the true ‖u‖ is at least this
+        sigma = math.isqrt((least**2 * bottom + top * d * 4**bits) // (d * bottom))
+        need(root >> bits >= d and sigma, "a norm may divide by 0: too few bits", Refused)
+        z = [(a << 2 * bits + 64) // root for a in c]
+        values.append([(g * a >> w.scale) + b for g, a, b in zip(gains, z, biases)])
+        moved = (radius << bits) // sigma + 1 + 2 * root_up(d)
+        radii.append((steepest * moved >> w.scale) + 1 + 2 * root_up(d))
+    return Rows(values, radii, bits)
+
+def entry_bytes(largest, size, terms):
+    """A sum of products fits into so many bytes, with its sign (L10)."""
+    return (largest.bit_length() + size + terms.bit_length() + 2) // 8 + 1
+
+def entries(digits, width):
+    """The integers that digits of `width` bytes are, less one half of 256^width."""
+    half, starts = 1 << 8 * width - 1, range(0, len(digits), width)
+    return [int.from_bytes(digits[i : i + width], "little") - half for i in starts]
+
+def computed(x, matrix, keep=None):
+    """x W exactly: for each output the products of all rows, their scale, and 2^32 ‖column‖ (L10).
+
+    The rows are the digits of one large integer for each input, so that one pass over the matrix
+    serves all of them. `keep` gets the digits of each output: all together they are a witness.
+    """
+    for w, columns in matrix.parts():
+        width = entry_bytes(largest(x.values), w.size, matrix.inputs)
+        packed = [0] * matrix.inputs
+        for row in reversed(x.values):
+            packed = [(number << 8 * width) + a for number, a in zip(packed, row)]
+        offset = sum(1 << 8 * width * (t + 1) - 1 for t in range(len(x.values)))
+        for column in columns:
+            total = sum(map(mul, w.integers(column), packed)) + offset
+            digits = total.to_bytes(width * len(x.values), "little")
+            if keep:
+                keep(digits)
+            yield entries(digits, width), w.scale, float_norm_up(column)
+
+class Witness:
+    """The same products as somebody else computed them: read, and tested (L14)."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __call__(self, x, matrix):
+        for w, columns in matrix.parts():
+            width, columns = entry_bytes(largest(x.values), w.size, matrix.inputs), list(columns)
+            products = []
+            for _ in columns:
+                digits = self.file.read(width * len(x.values))
+                need(len(digits) == width * len(x.values), "the witness is cut off", Refused)
+                products.append(entries(digits, width))
+            random = [secrets.randbits(96) for _ in columns]  # drawn when the products are fixed
+            image = [sum(map(mul, w.integers(row), random)) for row in matrix.rows(w)]
+            for row, product in zip(x.values, zip(*products)):
+                same = sum(map(mul, random, product)) == sum(map(mul, row, image))
+                need(same, "the witness has a wrong product", Refused)
+            yield from zip(products, repeat(w.scale), map(float_norm_up, columns))
+
+def linear(x, matrix, bias, products, sizes=None):
+    """x W + b, cut into parts of these sizes, each with its own radii (L11)."""
+    sizes, biases = sizes or [matrix.outputs], bias.rounded(x.bits) if bias else repeat(0)
+    columns, norms = [], []
+    for (product, scale, size), b in zip(products(x, matrix), biases):
+        columns.append([(y >> scale) + b for y in product])
+        norms.append(size)
+    parts, first = [], 0
+    for size in sizes:
+        here = slice(first, first + size)
+        steepest, first = norm_up(norms[here]), first + size
+        radii = [(steepest * radius >> 32) + 1 + 2 * root_up(size) for radius in x.radii]
+        parts.append(Rows([list(row) for row in zip(*columns[here])], radii, x.bits))
+    return parts
+
+def attention(q, k, v, square, cap, window, positions):
+    """One head: softmax(√square q·k, capped) v at these positions, which see those before (L12)."""
+    bits, size, values, radii = q.bits, len(v.values[0]), [], []
+    factor = math.isqrt(square.numerator * 4**bits // square.denominator)
+    k_norms, v_norms = list(map(norm_up, k.values)), list(map(norm_up, v.values))
+    for t, query, radius in zip(positions, q.values, q.radii):
+        seen = slice(max(0, t + 1 - window) if window else 0, t + 1)
+        dots = [sum(map(mul, query, key)) for key in k.values[seen]]
+        scores = [dot * factor >> 2 * bits for dot in dots]
+        longest = norm_up(query) + radius
+        moved = max(longest * r + radius * n for r, n in zip(k.radii[seen], k_norms[seen]))
+        wrong = ((factor + 1) * moved >> 2 * bits) + (max(map(abs, dots)) >> 2 * bits) + 3
+        if cap:
+            scores = [capped(score, cap, bits) for score in scores]
+            wrong += 1 + math.ceil(3 * cap)
+        best = max(scores)
+        powers = [exp_minus(best - score, bits) for score in scores]
+        total = sum(powers)
+        values.append([sum(map(mul, powers, column)) // total for column in zip(*v.values[seen])])
+        spread = ((wrong + 2 * len(powers)) * max(v_norms[seen]) >> bits) + 1
+        radii.append(max(v.radii[seen]) + spread + root_up(size))
+    return Rows(values, radii, bits)
+
+def activated(x, function):
+    """Slopes are at most 7/4, and values are off by less than 2|x| + 8 ulps (L6)."""
+    lost = [(2 * (largest([row]) >> x.bits) + 8) * root_up(len(row)) for row in x.values]
+    radii = [(7 * r >> 2) + 1 + more for r, more in zip(x.radii, lost)]
+    return Rows([function(row, x.bits) for row in x.values], radii, x.bits)
+
+def times(x, y):
+    """x y, entry by entry (L8)."""
+    bits, values, radii = x.bits, [], []
+    for a, b, r, s in zip(x.values, y.values, x.radii, y.radii):
+        values.append([p * q >> bits for p, q in zip(a, b)])
+        moved = largest([a]) * s + largest([b]) * r + r * s
+        radii.append((moved >> bits) + 1 + root_up(len(a)))
+    return Rows(values, radii, bits)
+
+class Network:
+    """What config.json and the tensors say, and the pass. Its fields are set by `network`."""
+
+    def prepare(self, reading, positions, bits):
+        """Tables that depend on the reading: turns, and what embeddings are multiplied by."""
+        turns, self.embedding_square = {}, Fraction(self.dim if self.root else 1)
+        for rope in self.ropes:
+            if rope and id(rope) not in turns:
+                turns[id(rope)] = Turns(rope, reading, positions, bits)
+        self.turns = [turns.get(id(rope)) for rope in self.ropes]
+        if self.root and reading == "stored":
+            kind = self.tensors[self.names["words"] + ".weight"].kind
+            self.embedding_square = Fraction(stored_root(self.dim, kind)) ** 2
+
+    def norm(self, x, name):
+        t = self.tensors
+        bias = t.get(name + ".bias") if self.centred else None
+        gain = t[name + ".weight"]
+        return norm(x, gain, bias, self.epsilon, self.centred, self.unit).trimmed()
+
+    def norm_after(self, x, at, key):
+        return self.norm(x, at + self.names[key]) if self.names[key] else x
+
+    def linear(self, x, name, products, sizes=None):
+        matrix = Matrix(self.tensors[name + ".weight"], self.by_rows)
+        return linear(x, matrix, self.tensors.get(name + ".bias"), products, sizes)
+
+    def attention(self, x, block, at, positions, products):
+        names, heads, shared = self.names, self.heads, self.kv_heads
+        if names["qkv"]:
+            parts = self.linear(x, at + names["qkv"], products, [self.size] * (3 * heads))
+            step, by = (3, 1) if self.by_heads else (1, heads)
+            q, k, v = (parts[n * by : n * by + step * (heads - 1) + 1 : step] for n in range(3))
+        else:
+            q, k, v = (self.linear(x, at + names[letter], products, [self.size] * count)
+                       for letter, count in zip("qkv", (heads, shared, shared)))
+        parts = alike(q + k + v)
+        q, k, v = parts[:heads], parts[heads : heads + shared], parts[heads + shared :]
+        if names["q_norm"]:
+            q = [self.norm_of_head(part, at + names["q_norm"]) for part in q]
+            k = [self.norm_of_head(part, at + names["k_norm"]) for part in k]
+        if self.turns[block]:
+            q, k = ([self.turns[block].turned(part) for part in parts] for parts in (q, k))
+        square = self.square / (block + 1) ** 2 if self.by_block else self.square
+        done = [attention(part.taken(positions), k[h * shared // heads], v[h * shared // heads],
+                          square, self.score_cap, self.windows[block], positions)
+                for h, part in enumerate(q)]
+        return self.linear(side_by_side(done).trimmed(), at + names["out"], products)[0].trimmed()
+
+    def norm_of_head(self, x, name):
+        return norm(x, self.tensors[name + ".weight"], None, self.epsilon, False, self.unit)
+
+    def mlp(self, x, at, products):
+        names = self.names
+        up = self.linear(x, at + names["up"], products)[0]
+        if names["gate"]:
+            gate, up = alike([self.linear(x, at + names["gate"], products)[0], up])
+            hidden = times(activated(gate, self.activation), up)
+        else:
+            hidden = activated(up.trimmed(), self.activation)
+        return self.linear(hidden.trimmed(), at + names["down"], products)[0].trimmed()
+
+    def embedded(self, ids, bits):
+        names, d = self.names, self.dim
+        words, places = (self.tensors.get(names[key] + ".weight") for key in ("words", "places"))
+        rows = [words.rounded(bits, self.embedding_square, i * d, d) for i in ids]
+        if places:
+            more = (places.rounded(bits, first=t * d, count=d) for t in range(len(ids)))
+            rows = [list(map(add, row, place)) for row, place in zip(rows, more)]
+        return Rows(rows, [2 * root_up(d)] * len(ids), bits)
+
+    def final_rows(self, ids, wanted, bits, products):
+        """The last norm's rows at the wanted positions."""
+        x, names, every = self.embedded(ids, bits), self.names, range(len(ids))
+        for block in range(self.blocks):
+            at, kept = names["block"].format(block), every if block < self.blocks - 1 else wanted
+            first = self.norm(x, at + names["ln1"])
+            y = self.attention(first, block, at, kept, products)
+            if len(kept) < len(x.values):  # after the last attention other positions do not matter
+                x, first = x.taken(kept), first.taken(kept)
+            before, x = x, added(x, self.norm_after(y, at, "ln1_post"))
+            y = self.norm_after(before if self.parallel else x, at, "ln2")
+            y = self.mlp(y if names["ln2"] else first, at, products)
+            x = added(x, self.norm_after(y, at, "ln2_post"))
+        return self.norm(x if self.blocks else x.taken(wanted), names["ln_f"])
+
+    def leads(self, x, tokens):
+        """A lower bound of each token's lead over all others, from the exact last rows (L13)."""
+        matrix = Matrix(self.tensors[self.head + ".weight"], True)
+        bias = self.tensors.get(self.names["head"] + ".bias")
+        biases = bias.rounded(x.bits) if bias else repeat(0)
+        own, rivals = [None] * len(tokens), [None] * len(tokens)
+        for token, ((row, scale, size), b) in enumerate(zip(computed(x, matrix), biases)):
+            for t, (product, radius) in enumerate(zip(row, x.radii)):
+                value, error = (product >> scale) + b, (size * radius >> 32) + 3
+                if token == tokens[t]:
+                    own[t] = value - error
+                elif rivals[t] is None or value + error > rivals[t]:
+                    rivals[t] = value + error
+        if self.logit_cap:
+            own, rivals = ([capped(y, self.logit_cap, x.bits) for y in ys] for ys in (own, rivals))
+            own = [y - 2 - 2 * math.ceil(3 * self.logit_cap) for y in own]
+        return [Fraction(a - b, 1 << x.bits) for a, b in zip(own, rivals)]
+
+# --------------------------------------------------------------- config.json, and its tensors
+
+# Keys that say how a library stores, runs, trains or samples a model: nothing about the network.
+HARMLESS = """_attn_implementation_autoset _attn_implementation_internal _commit_hash
+    _name_or_path attention_dropout attn_implementation attn_pdrop bad_words_ids
+    begin_suppress_tokens bos_token_id chunk_size_feed_forward classifier_dropout
+    decoder_start_token_id diversity_penalty do_sample dropout dtype early_stopping embd_pdrop
+    encoder_no_repeat_ngram_size eos_token_id exponential_decay_length_penalty finetuning_task
+    forced_bos_token_id forced_eos_token_id gradient_checkpointing hidden_dropout id2label
+    initializer_range is_decoder label2id length_penalty max_length min_length model_type
+    no_repeat_ngram_size num_beam_groups num_beams num_labels num_return_sequences
+    output_attentions output_hidden_states output_past output_scores pad_token_id prefix
+    problem_type remove_invalid_values repetition_penalty resid_pdrop return_dict
+    return_dict_in_generate sep_token_id suppress_tokens task_specific_params temperature
+    tf_legacy_loss tokenizer_class top_k top_p torch_dtype torchscript transformers_version
+    typical_p use_cache""".split()  # noqa: SIM905
+SUMMARY = """n_special predict_special_tokens summary_activation summary_first_dropout embed_dropout
+    resid_dropout summary_last_dropout summary_proj_to_labels summary_type
+    summary_use_proj""".split()  # noqa: SIM905
+FIXED = {  # keys that change nothing with these values
+    "add_cross_attention": [False], "attention_bias": [False], "attn_logit_softcapping": [None],
+    "cross_attention_hidden_size": [None], "is_encoder_decoder": [False], "mlp_bias": [False],
+    "pruned_heads": [{}, None], "qk_layernorm": [False], "quantization_config": [None],
+    "reorder_and_upcast_attn": [False, True], "tie_encoder_decoder": [False],
+    "use_bfloat16": [False], "use_bidirectional_attention": [False, None]}
+NAMES = {  # of the tensors of Llama; an empty name: there is none
+    "prefix": "model.", "words": "embed_tokens", "places": "", "block": "layers.{}.",
+    "ln1": "input_layernorm", "ln1_post": "", "ln2": "post_attention_layernorm", "ln2_post": "",
+    "q": "self_attn.q_proj", "k": "self_attn.k_proj", "v": "self_attn.v_proj", "qkv": "",
+    "q_norm": "", "k_norm": "", "out": "self_attn.o_proj", "gate": "mlp.gate_proj",
+    "up": "mlp.up_proj", "down": "mlp.down_proj", "ln_f": "norm", "head": "lm_head",
+    "masks": "", "turns": "self_attn.rotary_emb.inv_freq"}
+GPT2 = {"prefix": "transformer.", "words": "wte", "places": "wpe", "block": "h.{}.", "ln1": "ln_1",
+        "ln2": "ln_2", "q": "", "k": "", "v": "", "qkv": "attn.c_attn", "out": "attn.c_proj",
+        "gate": "", "up": "mlp.c_fc", "down": "mlp.c_proj", "ln_f": "ln_f", "masks": "attn",
+        "turns": ""}
+FOUR = {"ln1_post": "post_attention_layernorm", "ln2": "pre_feedforward_layernorm",
+        "ln2_post": "post_feedforward_layernorm", "turns": ""}
+HEADS = {"q_norm": "self_attn.q_norm", "k_norm": "self_attn.k_norm", "turns": ""}
+FAMILIES = {  # the name of the class, and what is called otherwise
+    "small": ("", GPT2), "gpt2": ("GPT2LMHeadModel", GPT2),
+    "llama": ("LlamaForCausalLM", {}), "mistral": ("MistralForCausalLM", {}),
+    "qwen2": ("Qwen2ForCausalLM", {"turns": ""}), "qwen3": ("Qwen3ForCausalLM", HEADS),
+    "gemma": ("GemmaForCausalLM", {}), "gemma2": ("Gemma2ForCausalLM", FOUR),
+    "gemma3_text": ("Gemma3ForCausalLM", {**FOUR, **HEADS}),
+    "phi": ("PhiForCausalLM", {
+        "ln2": "", "out": "self_attn.dense", "gate": "", "up": "mlp.fc1", "down": "mlp.fc2",
+        "ln_f": "final_layernorm"}),
+    "gpt_neox": ("GPTNeoXForCausalLM", {
+        "prefix": "gpt_neox.", "words": "embed_in", "q": "", "k": "", "v": "", "gate": "",
+        "qkv": "attention.query_key_value", "out": "attention.dense", "up": "mlp.dense_h_to_4h",
+        "down": "mlp.dense_4h_to_h", "ln_f": "final_layer_norm", "head": "embed_out",
+        "masks": "attention", "turns": "attention.rotary_emb.inv_freq"}),
+    "gpt_neo": ("GPTNeoForCausalLM", {
+        **GPT2, "qkv": "", "q": "attn.attention.q_proj", "k": "attn.attention.k_proj",
+        "v": "attn.attention.v_proj", "out": "attn.attention.out_proj", "masks": "attn.attention"})}
+
+SMALL = (None, "gpt", "openai-gpt", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "gopher-44m",
+         "gpt-mini", "gpt-micro", "gpt-nano")  # model_type of minGPT
+
+def described(c):
+    """The network that a configuration describes, without its tensors."""
+    n = Network()
+    kind = n.kind = "small" if "block_size" in c.document else c.get("model_type")
+    c.need(type(kind) is str and kind in FAMILIES, "model_type", "is not known here")
+    name, other = FAMILIES[kind]
+    n.names, gemma = {**NAMES, **other}, kind.startswith("gemma")
+    if kind == "small":
+        c.need(c.get("model_type") in SMALL, "model_type", "is not known here")
+    gpt2, phi = kind in ("gpt2", "small"), kind == "phi"
+    neo, neox = kind == "gpt_neo", kind == "gpt_neox"
+    n.dim, n.vocabulary = c.count("n_embd" if gpt2 else "hidden_size"), c.count("vocab_size")
+    n.heads = c.count("n_head" if gpt2 else "num_heads" if neo else "num_attention_heads")
+    n.blocks = c.count("n_layer" if gpt2 else "num_layers" if neo else "num_hidden_layers", least=0)
+    usual = 4 * n.dim if gpt2 or neo else None
+    n.inner = c.count("n_inner" if gpt2 else "intermediate_size", usual)
+    n.kv_heads, n.size = n.heads, n.dim // n.heads
+    if not (gpt2 or neo or neox):
+        required = kind not in ("llama", "phi") and "num_key_value_heads" not in c.document
+        n.kv_heads = c.count("num_key_value_heads", None if required else n.heads)
+        if not phi:
+            n.size = c.count("head_dim", {"qwen3": 128}.get(kind, 256 if gemma else n.size))
+    whole = n.size * n.heads == n.dim or c.get("head_dim") is not None or gemma or kind == "qwen3"
+    c.need(whole and n.heads % n.kv_heads == 0, "heads", "do not divide the width, or one another")
+    c.need(gpt2 or neo or n.size % 2 == 0, "head_dim", "is odd")
+    length = {"gpt2": "n_positions", "small": "block_size"}.get(kind, "max_position_embeddings")
+    old = kind == "gpt2" and c.get("n_ctx") is not None and c.get("n_positions") is None
+    n.length = c.count("n_ctx" if old else length)
+    n.centred, n.unit, n.root = gpt2 or neo or neox or phi, int(gemma), gemma
+    key = "layer_norm_epsilon" if gpt2 or neo else "layer_norm_eps" if n.centred else "rms_norm_eps"
+    n.epsilon = c.number(key, Fraction(1, 10**5 if n.centred else 10**6), 0, 1)
+    n.square, n.by_block, n.score_cap, n.logit_cap = Fraction(1, n.size), False, None, None
+    if neo or (kind == "gpt2" and not c.flag("scale_attn_weights", True)):
+        n.square = Fraction(1)
+    if kind == "gpt2":
+        n.by_block = c.flag("scale_attn_by_inverse_layer_idx", False)
+    if kind in ("gemma2", "gemma3_text"):
+        n.square = 1 / c.number("query_pre_attn_scalar", 256, Fraction(1, 10**6), 10**6)
+        n.logit_cap = cap(c, "final_logit_softcapping", 30 if kind == "gemma2" else None)
+        n.score_cap = cap(c, "attn_logit_softcapping", 50) if kind == "gemma2" else None
+    n.parallel = phi or (neox and c.flag("use_parallel_residual", True))
+    n.by_heads, n.by_rows, n.activation = neox, not gpt2, activation(c, kind)
+    asked = kind in ("llama", "qwen3", "gpt_neox") or gemma
+    qkv = c.flag("attention_bias", neox) if asked else phi or kind == "qwen2"
+    mlp = c.flag("mlp_bias", False) if kind == "llama" else phi or neo or neox
+    n.biases = {"qkv": qkv, "out": neo or (qkv and kind != "qwen2"), "mlp": mlp, "norm": n.centred}
+    if gpt2:
+        n.biases = dict.fromkeys(n.biases, kind == "gpt2" or c.flag("bias", True))
+    n.windows = windows(c, kind, n.blocks)
+    full, local = ropes(c, kind, n.size)
+    n.ropes = [local if window else full for window in n.windows]
+    if kind != "small":
+        c.need(c.get("architectures", [name]) in ([name], None), "architectures", f"is not {name}")
+    n.tied = c.flag("tie_word_embeddings", gpt2 or neo or gemma)
+    if kind == "small" and "tie_word_embeddings" not in c.document:
+        n.tied = None if small(c) == "gelu" else False  # nanoGPT: where the file has no other head
+    c.finish(HARMLESS + (SUMMARY if gpt2 or neo else []) + (
+        ["pretraining_tp"] if kind in ("llama", "mistral", "qwen2", "qwen3") else
+        ["cache_implementation"] if gemma else []), FIXED)
+    return n
+
+def cap(c, key, usual):
+    return None if c.get(key, usual) is None else c.number(key, usual, Fraction(1, 10**6), 10**6)
+
+def small(c):
+    """nanoGPT has the GELU, minGPT its tanh form; None: it shows signs of both, or of neither."""
+    nano = any(key in c.document for key in ("bias", "dropout"))
+    signs = ("model_type", "embd_pdrop", "resid_pdrop", "attn_pdrop")
+    mini = any(key in c.document for key in signs)
+    return None if nano == mini else "gelu" if nano else "gelu_new"
+
+def activation(c, kind):
+    if kind in ("gpt2", "small", "gpt_neo"):
+        known = {key: f for key, f in ACTIVATIONS.items() if kind == "gpt_neo" or f is not silu}
+        return c.choice("activation_function", known, small(c) if kind == "small" else "gelu_new")
+    if not kind.startswith("gemma"):
+        usual = {"phi": "gelu_new", "gpt_neox": "gelu"}.get(kind, "silu")
+        return c.choice("hidden_act", ACTIVATIONS, usual)
+    known = {**ACTIVATIONS, "gelu": gelu_tanh} if kind == "gemma" else ACTIVATIONS
+    key, other = ("hidden_act", "hidden_activation")[:: 1 if kind == "gemma" else -1]
+    found = c.choice(key, known, "gelu_pytorch_tanh")
+    same = c.get(other) is None or c.choice(other, known) == found
+    c.need(same, other, f"contradicts {key}")
+    return found
+
+def windows(c, kind, blocks):
+    """How many positions each block sees; 0: all up to its own."""
+    if kind == "gpt_neo":
+        kinds, size = [], c.count("window_size", 256)
+        for entry in c.get("attention_types") or [None]:
+            good = type(entry) is list and len(entry) == 2 and type(entry[0]) is list
+            c.need(good and len(entry[0]) <= blocks, "attention_types", "are not kinds, repeated")
+            kinds += entry[0] * natural(entry[1], 0, blocks, "attention_types")
+        good = len(kinds) == blocks and all(one in ("global", "local") for one in kinds)
+        good = good and c.get("attention_layers", kinds) in (kinds, None)
+        c.need(good, "attention_types", "do not fit the layers")
+        return [size if one == "local" else 0 for one in kinds]
+    gemma, qwen = kind in ("gemma2", "gemma3_text"), kind in ("qwen2", "qwen3")
+    if not (gemma or qwen or kind == "mistral"):
+        return [0] * blocks
+    size = 0 if c.get("sliding_window") is None else c.count("sliding_window")
+    slides = c.flag("use_sliding_window", False) if qwen else True
+    c.need(not slides or "sliding_window" in c.document, "sliding_window", "is missing")
+    if kind == "mistral":
+        return [size] * blocks
+    if qwen:
+        first, size = c.count("max_window_layers", 28, least=0), size if slides else 0
+        here = [size > 0 and block >= first for block in range(blocks)]
+    else:
+        every = c.count("sliding_window_pattern", 6) if kind == "gemma3_text" else 2
+        here = [(block + 1) % every != 0 for block in range(blocks)]
+        if kind == "gemma3_text":
+            same = c.count("_sliding_window_pattern", every) == every
+            c.need(same or c.get("layer_types"), "_sliding_window_pattern", "contradicts the other")
+    if c.get("layer_types") is not None:
+        kinds, known = c.get("layer_types"), ("full_attention", "sliding_attention")
+        good = type(kinds) is list and len(kinds) == blocks and all(one in known for one in kinds)
+        c.need(good, "layer_types", "is not a list of known kinds, one for each layer")
+        here = [one == "sliding_attention" for one in kinds]
+    c.need(size or not any(here), "sliding_window", "is none, but some layers have one")
+    return [size if one else 0 for one in here]
+
+def ropes(c, kind, size):
+    """Rotary positions of blocks without a window, and with one; None: positions are a table."""
+    if kind in ("gpt2", "small", "gpt_neo"):
+        return None, None
+    given, scaling = c.table("rope_parameters"), c.table("rope_scaling")
+    if kind != "gemma3_text":
+        part = {"phi": Fraction(1, 2), "gpt_neox": Fraction(1, 4)}.get(kind)
+        keys = ("rotary_emb_base", "rotary_pct") if kind == "gpt_neox" else (
+            "rope_theta", "partial_rotary_factor")
+        return (rope(c, [given, scaling], *map(c.get, keys), size, part),) * 2
+    two, found = Fields(given or {}, f"{c.name}: rope_parameters"), []
+    for name, key, usual, more in (("full_attention", "rope_theta", 1_000_000, scaling),
+                                   ("sliding_attention", "rope_local_base_freq", 10_000, None)):
+        tables, base = [two.table(name), more], c.get(key)
+        said = any("rope_theta" in table for table in tables if table)
+        base = usual if base is None and not said else base
+        found.append(rope(c, tables, base, None, size, None))
+    two.finish()
+    return found
+
+def rope(c, tables, base, share, size, part):
+    """From tables that agree, and from what stands outside of them."""
+    read = []
+    for table in [table for table in tables if table is not None] or [{}]:
+        kind = table.get("rope_type", table.get("type", "default"))
+        c.need(table.get("type", kind) == kind, "rope type", "contradicts rope_type")
+        table = {key: value for key, value in table.items() if key != "type"} | {"rope_type": kind}
+        for key, value in (("rope_theta", base), ("partial_rotary_factor", share)):
+            if value is not None:
+                c.need(table.get(key, value) == value, key, "is there twice, and differs")
+                table[key] = value
+        read.append(table)
+    c.need(read[0] == read[-1], "rope_scaling", "contradicts rope_parameters")
+    t, r = Fields(read[0], f"{c.name}: rope"), SimpleNamespace()
+    r.kind = t.choice("rope_type", {kind: kind for kind in ("default", "linear", "llama3")})
+    r.base = t.number("rope_theta", 10000, 1, 10**30)
+    share = t.number("partial_rotary_factor", part or 1, Fraction(1, 10**6) if part else 1, 1)
+    r.width = int(size * float(share))
+    t.need(r.width > 0 and r.width % 2 == 0, "partial_rotary_factor", "leaves no pairs")
+    r.factor = Fraction(1) if r.kind == "default" else t.number("factor", None, 1, 10**30)
+    if r.kind == "llama3":
+        least, ends = Fraction(1, 1 << 10), ("low_freq_factor", "high_freq_factor")
+        r.edges = [t.number(end, None, least, 1 << 20) for end in ends]
+        t.need(r.edges[1] - r.edges[0] >= least, ends[1], "is too small")
+        r.original = t.count("original_max_position_embeddings", c.count("max_position_embeddings"))
+        t.need(r.original <= 1 << 24, "original_max_position_embeddings", "is too large")
+    t.finish()
+    return r
+
+def network(c, tensors):
+    """The network of a configuration. Every tensor has its place and shape; no other is there."""
+    n = described(c)
+    names, d, wide, few = n.names, n.dim, n.heads * n.size, n.kv_heads * n.size
+    found = names["prefix"] if names["prefix"] + names["words"] + ".weight" in tensors else ""
+    n.tensors = {key.removeprefix(found): tensor for key, tensor in tensors.items()}
+    need(len(n.tensors) == len(tensors), "a tensor is there twice, with a prefix and without")
+    first = n.tensors.get("h.0.attn.c_attn.weight")
+    n.by_rows = n.by_rows or (first is not None and first.shape == (3 * d, d))
+    head = names["head"] + ".weight"
+    n.tied = head not in n.tensors if n.tied is None else n.tied
+    n.head = names["words"] if n.tied else names["head"]
+    shapes = {names["words"] + ".weight": (n.vocabulary, d), n.head + ".weight": (n.vocabulary, d)}
+    if names["places"]:
+        shapes[names["places"] + ".weight"] = (n.length, d)
+    if n.kind == "phi":
+        shapes[names["head"] + ".bias"] = (n.vocabulary,)
+    norms = [(names["ln_f"], d, n.biases["norm"])]
+    for block in range(n.blocks):
+        at = names["block"].format(block)
+        for key, inputs, outputs, kind in (
+                ("q", d, wide, "qkv"), ("k", d, few, "qkv"), ("v", d, few, "qkv"),
+                ("qkv", d, 3 * wide, "qkv"), ("out", wide, d, "out"), ("gate", d, n.inner, "mlp"),
+                ("up", d, n.inner, "mlp"), ("down", n.inner, d, "mlp")):
+            if names[key]:
+                shape = (outputs, inputs) if n.by_rows else (inputs, outputs)
+                shapes[at + names[key] + ".weight"] = shape
+                if n.biases[kind]:
+                    shapes[at + names[key] + ".bias"] = (outputs,)
+        norms += [(at + names[key], d, n.biases["norm"])
+                  for key in ("ln1", "ln1_post", "ln2", "ln2_post") if names[key]]
+        norms += [(at + names[key], n.size, False) for key in ("q_norm", "k_norm") if names[key]]
+    for name, size, biased in norms:
+        shapes[name + ".weight"] = (size,)
+        shapes |= {name + ".bias": (size,)} if biased else {}
+    for name, shape in shapes.items():
+        tensor = n.tensors.get(name)
+        need(tensor and tensor.shape == shape and tensor.kind in FLOATS,
+             f"tensor {name}: is missing, or has another shape or type")
+    left = set(n.tensors) - set(shapes)
+    if n.tied and head in left:
+        same = same_bytes(n.tensors[head], n.tensors[names["words"] + ".weight"])
+        need(same, f"tensor {head}: is not the embedding, to which it is tied")
+        left.remove(head)
+    left -= buffers(n, left)
+    need(not left, f"tensor {ascii(min(left, default=''))[:80]}: has no place in the network")
+    need(n.vocabulary > 1, "there is but one token")
+    return n
+
+def same_bytes(one, other):
+    count = math.prod(one.shape)
+    return (one.kind, one.shape) == (other.kind, other.shape) and all(
+        one.raw(i, min(CHUNK, count - i)) == other.raw(i, min(CHUNK, count - i))
+        for i in range(0, count, CHUNK))
+
+def buffers(n, left):
+    """Masks and frequencies that older versions saved: they must be what they are here."""
+    found = set()
+    ones = {"F64": struct.pack("<d", 1), "F32": struct.pack("<f", 1), "F16": struct.pack("<e", 1),
+            "BF16": b"\x80\x3f", "BOOL": b"\1", "U8": b"\1"}
+    for block, window in enumerate(n.windows if n.names["masks"] else []):
+        at, p = n.names["block"].format(block) + n.names["masks"], n.length
+        if (name := at + ".bias") in left:
+            mask, found = n.tensors[name], found | {name}
+            need(mask.shape == (1, 1, p, p) and mask.kind in ones, f"tensor {name}: is no mask")
+            for t in range(p):
+                seen, one = min(t + 1, window or t + 1), ones[mask.kind]
+                row = bytes(len(one) * (t + 1 - seen)) + one * seen + bytes(len(one) * (p - t - 1))
+                need(mask.raw(t * p, p) == row, f"tensor {name}: is not the causal mask")
+        if (name := at + ".masked_bias") in left:
+            mask, found = n.tensors[name], found | {name}
+            hides = mask.shape in ((), (1,)) and mask.weights().floats[0] <= -1e4
+            need(hides, f"tensor {name}: does not hide what is masked")
+    for block, rope in enumerate(n.ropes if n.names["turns"] else []):
+        if (name := n.names["block"].format(block) + n.names["turns"]) in left:
+            table, found = n.tensors[name], found | {name}
+            need(table.shape == (rope.width // 2,), f"tensor {name}: has another shape")
+            for a, b in zip(table.rounded(128), ideal_frequencies(rope, 128)):
+                need(abs(a - b) <= (b >> 7) + (1 << 104), f"tensor {name}: has other frequencies")
+    return found
+
+# ------------------------------------------------------------------------------- the check
+
+def read_model(folder, files, stack=None):
+    """config.json and the tensors, from files that have these SHA-256; `stack` closes them."""
+    need(type(files) is dict and "config.json" in files, "the certificate: files: are not said")
+    found, index = {}, "model.safetensors.index.json"
+    for name, wanted in files.items():
+        need(re.fullmatch(r"\w[\w.-]{0,200}", name), "the certificate: files: is no name of a file")
+        found[name], digest = opened(os.path.join(folder, name)), hashlib.sha256()
+        if stack:
+            stack.callback(found[name].close)
+        while block := found[name].read(1 << 20):
+            digest.update(block)
+        found[name].seek(0)
+        same = digest.hexdigest() == wanted
+        need(same, f"{name}: is not the file that the certificate is about", Refused)
+    config = read_json(found.pop("config.json").read(LARGEST + 1), "config.json")
+    places, tensors = None, {}
+    if index in found:
+        places = read_json(found.pop(index).read(LARGEST + 1), index).get("weight_map")
+    need(type(places) is dict or list(found) == ["model.safetensors"], "the files are no model")
+    for name, file in found.items():
+        for key, tensor in read_tensors(file, name).items():
+            need(places is None or places.get(key) == name, f"{index}: {name} has other tensors")
+            tensors[key] = tensor
+    need(places is None or set(places) == set(tensors), f"{index}: names other tensors")
+    return Fields(config, "config.json"), tensors
+
+def check(document, folder, witness=None, keep=None):
+    """The claims, all of them proved: each a position, the token after it, and its margin."""
+    with ExitStack() as stack:
+        file = stack.enter_context(opened(witness)) if witness else None
+        return checked(document, folder, stack, file, keep)
+
+def checked(document, folder, stack, file, keep):
+    name, said = "the certificate", document.get("check", document)
+    fields = {"format", "files", "reading", "ids", "claims", "bits"}
+    need(type(said) is dict and set(said) == fields, f"{name}: has not the fields of a check")
+    need(said["format"] == "exactformer check 1", f"{name}: format: is not known here")
+    need(said["reading"] in ("ideal", "stored"), f"{name}: reading: is not known here")
+    n = network(*read_model(folder, said["files"], stack))
+    for key in ("ids", "claims"):
+        good = type(said[key]) is list and 0 < len(said[key]) <= n.length
+        need(good, f"{name}: {key}: are none, or more than the model has positions")
+    ids = [natural(i, 0, n.vocabulary - 1, f"{name}: ids") for i in said["ids"]]
+    bits = natural(said["bits"], FEWEST, MOST, f"{name}: bits")
+    need(len(ids) * bits <= WORK, f"{name}: bits: are too many for so many ids")
+    claims = []
+    for claim in said["claims"]:
+        good = type(claim) is dict and set(claim) == {"position", "token", "margin"}
+        need(good and type(claim["margin"]) is str, f"{name}: claims: are not described")
+        position = natural(claim["position"], 0, len(ids) - 1, f"{name}: position")
+        token = natural(claim["token"], 0, n.vocabulary - 1, f"{name}: token")
+        decimal(claim["margin"])
+        claims.append((position, token, claim["margin"]))
+    claims.sort()
+    positions, tokens, _ = zip(*claims)
+    need(len(set(positions)) == len(claims), f"{name}: claims: a position is there twice")
+    if said is not document:
+        consistent(document, ids, claims)
+    n.prepare(said["reading"], len(ids), bits)
+    products = Witness(file) if file else lambda x, matrix: computed(x, matrix, keep)
+    x = n.final_rows(ids, positions, bits, products)
+    need(not file or not file.read(1), "the witness goes on after its end", Refused)
+    for (position, token, margin), lead in zip(claims, n.leads(x, tokens)):
+        why = f"token {token} after position {position} is not shown to lead by {margin}"
+        need(lead > 0 and lead >= decimal(margin), why, Refused)
+    return claims
+
+def consistent(document, ids, claims):
+    """What the rest of a certificate says of ids and tokens is what is checked."""
+    given, tokens = document.get("ids"), document.get("tokens")
+    good = type(given) is list and type(tokens) is list and given == ids[: len(given)]
+    good = good and all(type(entry) is dict and "token" in entry for entry in tokens)
+    named = [entry["token"] for entry in tokens] if good else []
+    good = good and ids[len(given) :] == named[: len(ids) - len(given)]
+    good = good and all(named[p + 1 - len(given) :][:1] == [token] for p, token, _ in claims)
+    need(good and all(p + 1 >= len(given) for p, _, _ in claims),
+         "the certificate: check: is about other ids or tokens than the rest of it", Refused)
+
+def main(arguments):
+    options = arguments[2:3] == ["--witness"] and len(arguments) == 4
+    if len(arguments) != 2 and not options:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        need(sys.byteorder == "little", "this machine is not little-endian")
+        with opened(arguments[0]) as file:
+            document = read_json(file.read(LARGEST + 1), "the certificate")
+        claims = check(document, arguments[1], arguments[3] if options else None)
+    except Refused as error:
+        word = "refused" if error.status == 1 else "bad input"
+        print(f"{word}: {str(error)[:300]}", file=sys.stderr)
+        return error.status
+    except Exception as error:  # of whatever kind: what cannot be read is not accepted
+        print(f"bad input: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
+        return 2
+    for position, token, margin in claims:
+        print(f"after position {position}: token {token} leads all others by {margin} or more")
+    print("accepted:", "2^-96 bounds the chance that a false one is" if options else "proved")
+    return 0
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,161 @@
+"""The checker as a program: on every Python that is here, by `certify --independent`, and its statuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import exactformer_check
+from cli_runs import run as cli
+from exactformer.certificates.certificate import Certificate
+from exactformer.worksheets import load
+from exactformer.worksheets.models import model_folder
+
+ROOT = Path(__file__).parents[2]
+CHECKER, CERTIFICATE = ROOT / "src" / "exactformer_check.py", ROOT / "docs" / "stories-certificate.json"
+STORIES = model_folder("stories")
+
+
+def pythons() -> list[str]:
+    """Every CPython from 3.9 on that is installed: 3.11 is demanded, and the two before it cost nothing."""
+    found = {(3, sys.version_info.minor): sys.executable}
+    places = [
+        *Path.home().glob(".pyenv/versions/*/bin/python3"),
+        *Path("/usr/bin").glob("python3"),
+        *Path("/usr/local/bin").glob("python3"),
+    ]
+    places += [Path(path) for minor in range(9, 30) if (path := shutil.which(f"python3.{minor}"))]
+    for path in places:
+        said = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=False)
+        if said.returncode == 0 and (version := tuple(map(int, said.stdout.split()))) >= (3, 9):
+            found.setdefault(version, str(path))  # type: ignore[arg-type]
+    return [found[version] for version in sorted(found)]
+
+
+def run(*arguments: Any, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([python, "-I", CHECKER, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_every_python_accepts_it(python: str) -> None:
+    done = run(CERTIFICATE, STORIES, python=python)
+    assert (done.returncode, done.stdout.splitlines()[-1], done.stderr) == (0, "accepted: proved", "")
+
+
+def test_it_is_one_file_of_the_standard_library() -> None:
+    source = CHECKER.read_text(encoding="utf-8")
+    modules = set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE))
+    assert modules <= set(sys.stdlib_module_names)
+    assert max(map(len, source.splitlines())) <= 100
+
+
+def test_the_certificate_of_the_readme_is_what_certify_says() -> None:
+    certificate = Certificate.load(CERTIFICATE)
+    assert certificate.verify(load("stories").model).confirmed
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "python src/exactformer_check.py docs/stories-certificate.json src/exactformer/models/stories" in readme
+    done = run(CERTIFICATE, STORIES)
+    for line in done.stdout.splitlines():
+        assert line in readme
+
+
+def changed(path: Path, **changes: Any) -> Path:
+    """The certificate with another check."""
+    document = json.loads(CERTIFICATE.read_text())
+    document["check"] |= changes
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_statuses(tmp_path: Path) -> None:
+    claims = json.loads(CERTIFICATE.read_text())["check"]["claims"]
+    larger = changed(tmp_path / "larger.json", claims=[claims[0] | {"margin": "99.5"}])
+    few = changed(tmp_path / "few.json", bits=48)
+    unreadable = changed(tmp_path / "unreadable.json", bits="many")
+    for arguments, status, said in (
+        ((larger, STORIES), 1, "refused: token 12 after position 3 is not shown to lead by 99.5"),
+        ((few, STORIES), 1, "refused: "),
+        ((unreadable, STORIES), 2, "bad input: the certificate: bits"),
+        ((CERTIFICATE, tmp_path), 2, "bad input: "),
+        ((tmp_path / "none.json", STORIES), 2, "bad input: "),
+        ((CERTIFICATE,), 2, "Checks a certificate"),
+        ((CERTIFICATE, STORIES, "--witness", CERTIFICATE), 1, "refused: the witness"),
+    ):
+        done = run(*arguments)
+        assert (done.returncode, done.stdout) == (status, "")
+        assert done.stderr.startswith(said)
+        assert len(done.stderr.splitlines()) == 1 or said.startswith("Checks")
+
+
+def test_the_rest_of_a_certificate_may_not_say_otherwise(tmp_path: Path) -> None:
+    document = json.loads(CERTIFICATE.read_text())
+    document["tokens"][1]["token"] += 1
+    (tmp_path / "other.json").write_text(json.dumps(document))
+    done = run(tmp_path / "other.json", STORIES)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "refused: the certificate: check: is about other ids or tokens than the rest of it\n",
+    )
+
+
+def test_certify_runs_it(tmp_path: Path) -> None:
+    file, witness = tmp_path / "c.json", tmp_path / "c.witness"
+    made = cli("certify", "stories", "--max", "2", "--format", "json", "-o", str(file), "--witness", str(witness))
+    assert made.returncode == 0
+    assert witness.stat().st_size > 10_000
+    for more, last in (
+        ((), "accepted: proved"),
+        (("--witness", str(witness)), "accepted: 2^-96 bounds the chance that a false one is"),
+    ):
+        done = cli("certify", "stories", "--verify", str(file), "--independent", *more)
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, last)
+    data = bytearray(witness.read_bytes())
+    data[len(data) // 2] ^= 1
+    witness.write_bytes(data)
+    done = cli("certify", "stories", "--verify", str(file), "--independent", "--witness", str(witness))
+    assert (done.returncode, done.stderr) == (1, "refused: the witness has a wrong product\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("capstone", "--verify", "x.json", "--independent"), "capstone: --independent checks certificates of model folders"),
+        (("stories", "--independent"), "--independent: goes with --verify"),
+        (("stories", "--witness", "x"), "--witness: goes with --format json and -o FILE"),
+        (("stories", "--verify", "x.json", "--witness", "x"), "--witness: goes with --verify where --independent does"),
+    ],
+)
+def test_what_does_not_go_together(arguments: tuple[str, ...], said: str) -> None:
+    done = cli("certify", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_certificates_of_worksheets_have_no_check() -> None:
+    done = cli("certify", "capstone", "--format", "json")
+    document = json.loads(done.stdout)
+    assert document["format"] == "exactformer certificate 3"
+    assert "check" not in document
+
+
+def test_it_is_in_the_wheel() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["setuptools"]["py-modules"] == ["exactformer_check"]
+    done = subprocess.run(
+        [sys.executable, "-m", "exactformer_check", CERTIFICATE, STORIES],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT / "src",
+    )
+    assert done.returncode == 0
+    assert exactformer_check.__file__ == str(CHECKER)

@@ -1,0 +1,113 @@
+"""The formulas of the checker, and that none of its constants may be less careful than it is."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flint import ctx
+from formulas import CHECKS
+
+import exactformer_check
+
+SOURCE = Path(exactformer_check.__file__).read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def precise() -> Any:
+    before, ctx.prec = ctx.prec, 1500
+    yield
+    ctx.prec = before
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_formula(check: Callable[[Any], None]) -> None:
+    check(exactformer_check)
+
+
+MUTANTS = [  # what stands in the source, and what is a little less careful
+    ("total + (1 << 63) >> 64", "total >> 64"),
+    ("unit, halvings = bits + 64, 8 +", "unit, halvings = bits + 64, 60 +"),
+    ("if y >> bits >= bits:", "if y >> bits >= bits // 2:"),
+    ("total += -term if k & 1 else term", "total += term"),
+    ("if sign > 0 or k & 2 == 0", "if sign > 0 or k & 2"),
+    ("16 * arc(1, 5, -1, unit) - 4 * arc(1, 239", "16 * arc(1, 5, -1, unit) - 4 * arc(1, 238"),
+    ("+ twos * arc(1, 3, 1, unit)", "+ (twos - 1) * arc(1, 3, 1, unit)"),
+    ("sums[n & 1] += -term if n & 2 else term", "sums[n & 1] += term"),
+    ("((c, s), (-s, c), (-c, -s), (s, -c))", "((c, s), (-s, c), (-c, s), (s, -c))"),
+    ("44715 * (abs(x) ** 3", "44716 * (abs(x) ** 3"),
+    ("math.isqrt((8 << 3 * bits + 64)", "math.isqrt((8 << 3 * bits + 63)"),
+    ("while term or n <= square >> 2 * bits:", "while n <= square >> 2 * bits:"),
+    ("// (2 * n + 1)", "// (2 * n + 2)"),
+    ("more = 2 * whole + 8", "more = 0"),
+    ("math.isqrt(2 * pi(bits + 64) << bits >> 64)", "math.isqrt(3 * pi(bits + 64) << bits >> 64)"),
+    ("e = exp_minus(2 * abs(x)", "e = exp_minus(abs(x)"),
+    ("(7 * r >> 2) + 1 + more", "(6 * r >> 2) + 1 + more"),
+    ("(7 * r >> 2) + 1 + more", "(7 * r >> 2) + 1"),
+    ("(2 * (largest([row]) >> x.bits) + 8)", "(1 * (largest([row]) >> x.bits) + 8)"),
+    ("(2 * (largest([row]) >> x.bits) + 8)", "(2 * (largest([row]) >> x.bits) + 6)"),
+    ("return math.isqrt(n) + 1", "return math.isqrt(n)"),
+    ("* (1 + 2.0**-40) * 2.0**32) + 1", "* (1 - 2.0**-40) * 2.0**32)"),
+    ("* 2.0**32) + 1", "* 2.0**31) + 1"),
+    ("bias + fraction - max(low, 1)", "bias + fraction - max(low, 1) - 1"),
+    ("max(1, high + 1 - bias + self.scale)", "max(1, high - bias + self.scale)"),
+    ("(high + 1 << exponent - 7) - 1", "high << exponent - 7"),
+    ("need(high < (1 << exponent) - 1,", "need(high <= (1 << exponent) - 1,"),
+    ("if 0 in found and tops.count(0) == self.floats.count(0.0):", "if 0 in found:"),
+    ("wide[2::4], wide[3::4] = raw[0::2], raw[1::2]", "wide[2::4], wide[3::4] = raw[1::2], raw[0::2]"),
+    ("square.denominator << 2 * w.scale", "square.denominator << 2 * w.scale + 1"),
+    ("terms.bit_length() + 2) // 8 + 1", "2) // 8 + 1"),
+    ("(largest.bit_length() + size +", "(largest.bit_length() +"),
+    ("half, starts = 1 << 8 * width - 1", "half, starts = 1 << 8 * width - 2"),
+    ("offset = sum(1 << 8 * width * (t + 1) - 1", "offset = sum(1 << 8 * width * (t + 1) - 2"),
+    ("(steepest * radius >> 32) + 1 + 2 * root_up(size)", "(steepest * radius >> 33) + 1 + 2 * root_up(size)"),
+    ("(steepest * radius >> 32) + 1 + 2 * root_up(size)", "(steepest * radius >> 32)"),
+    ("lost = 1 + root_up(len(self.values[0])) if down else 0", "lost = 0"),
+    ("list(map(add, x.radii, y.radii))", "list(map(max, x.radii, y.radii))"),
+    ("radii = [norm_up(radii) for radii", "radii = [max(radii) for radii"),
+    ("largest([a]) * s + largest([b]) * r + r * s", "largest([a]) * s + r * s"),
+    ("largest([a]) * s + largest([b]) * r + r * s", "largest([b]) * r + r * s"),
+    ("(moved >> bits) + 1 + root_up(len(a))", "(moved >> bits)"),
+    ("math.isqrt(squares) // times - radius)", "math.isqrt(squares) // times)"),
+    ("moved = (radius << bits) // sigma + 1 + 2 * root_up(d)", "moved = (radius << bits) // sigma + 1"),
+    ("moved = (radius << bits) // sigma + 1 + 2 * root_up(d)", "moved = (radius << bits) // (2 * sigma) + 1 + 2 * root_up(d)"),
+    ("(steepest * moved >> w.scale) + 1 + 2 * root_up(d)", "(steepest * moved >> w.scale)"),
+    ("max(map(abs, gains)), [], []", "min(map(abs, gains)), [], []"),
+    ("[g + (unit << w.scale) for g in", "[g + unit for g in"),
+    ("need(root >> bits >= d and sigma,", "need(root >> bits >= d or sigma,"),
+    ("top * d * times**2 * 4**bits", "top * d * times * 4**bits"),
+    ("longest = norm_up(query) + radius", "longest = norm_up(query)"),
+    ("max(longest * r + radius * n for", "max(longest * r for"),
+    ("max(longest * r + radius * n for", "max(radius * n for"),
+    ("wrong += 1 + math.ceil(3 * cap)", "wrong += 0"),
+    (">> 2 * bits) + 3\n", ">> 2 * bits)\n"),
+    ("((wrong + 2 * len(powers)) * max(v_norms[seen])", "(wrong * max(v_norms[seen])"),
+    ("((wrong + 2 * len(powers)) * max(v_norms[seen])", "((2 * len(powers)) * max(v_norms[seen])"),
+    ("max(v.radii[seen]) + spread + root_up(size)", "min(v.radii[seen]) + spread"),
+    ("max(v.radii[seen]) + spread + root_up(size)", "spread + root_up(size)"),
+    ("max(0, t + 1 - window) if window else 0", "max(0, t - window) if window else 0"),
+    ("radius + (2 * norm_up(row) >> x.bits) + 1 + root_up(len(row))", "radius + 1 + root_up(len(row))"),
+    ("radius + (2 * norm_up(row) >> x.bits) + 1 + root_up(len(row))", "radius + (2 * norm_up(row) >> x.bits)"),
+    ("[b * c + a * s >> x.bits for", "[b * c - a * s >> x.bits for"),
+    ("(size * radius >> 32) + 3", "(size * radius >> 33) + 3"),
+    ("own[t] = value - error", "own[t] = value"),
+    ("rivals[t] = value + error", "rivals[t] = value"),
+    ("own = [y - 2 - 2 * math.ceil(3 * self.logit_cap) for y in own]", "own = [y + 40 for y in own]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mutant", range(len(MUTANTS)))
+def test_a_careless_constant_is_noticed(mutant: int) -> None:
+    old, new = MUTANTS[mutant]
+    assert SOURCE.count(old) == 1, old
+    module = types.ModuleType("mutant")
+    exec(compile(SOURCE.replace(old, new), "mutant", "exec"), module.__dict__)  # noqa: S102
+    for check in CHECKS:
+        try:
+            check(module)
+        except Exception:
+            return
+    raise AssertionError(f"nothing notices {new!r} in the place of {old!r}")

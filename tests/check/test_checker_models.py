@@ -1,0 +1,203 @@
+"""The checker on models of every family: what it shows is below the truth, and hardly."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.trials.forgeries import true_leads
+from gpt2_files import random_library_config, small_config, small_tensors, write_folder
+from llama_files import llama_tensors, write_llama
+
+import exactformer_check
+from exactformer.arithmetics import arithmetic
+from exactformer.certificates.checkable import foreseen_bits
+from exactformer.checkpoints import open_checkpoint
+from exactformer.model import forward
+from exactformer.model.cache import Cache
+from exactformer.worksheets import load
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+SORT, STORIES = DATA / "gpt-nano-sort" / "hf", DATA / "stories260K"
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi", "gpt_neox", "gpt_neo")
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    names = (path.name for path in folder.iterdir() if path.name == "config.json" or path.name.startswith("model"))
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+
+
+def network(folder: Path) -> Any:
+    return exactformer_check.network(*exactformer_check.read_model(str(folder), files_of(folder)))
+
+
+def shown(folder: Path, ids: list[int], tokens: list[int], reading: str = "ideal", bits: int = 300) -> list[float]:
+    """The leads that the checker shows, at every position."""
+    n = network(folder)
+    n.prepare(reading, len(ids), bits)
+    x = n.final_rows(ids, range(len(ids)), bits, exactformer_check.computed)
+    return [float(lead) for lead in n.leads(x, tokens)]
+
+
+def agrees(folder: Path, ids: list[int], reading: str = "ideal") -> None:
+    truth = true_leads(folder, ids, reading)
+    tokens = [max(range(len(row)), key=lambda token: float(row[token].mid())) for row in truth]
+    for row, token, found in zip(truth, tokens, shown(folder, ids, tokens, reading), strict=True):
+        assert found <= float(row[token].upper())
+        assert found >= float(row[token].lower()) - 1e-9
+
+
+@pytest.mark.parametrize("reading", ["ideal", "stored"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families(family: str, reading: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from benchmarks.trials import families
+
+    for seed in range(2000, 2002):
+        folder = tmp_path / str(seed)
+        families.written(family, seed, folder)
+        model = open_checkpoint(folder).model
+        if model.config.unembedding != "none":
+            rng = random.Random(seed)
+            agrees(folder, [rng.randrange(len(model.config.vocabulary)) for _ in range(5)], reading)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_gpt2_of_the_library(seed: int, tmp_path: Path) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    from benchmarks.trials.families import random_weights
+
+    rng = random.Random(seed)
+    model = transformers.GPT2LMHeadModel(random_library_config(rng)).eval()
+    random_weights(model, seed)
+    kind = (torch.float32, torch.float16, torch.bfloat16, torch.float64)[seed % 4]
+    model.to(kind).save_pretrained(tmp_path)
+    agrees(tmp_path, [rng.randrange(model.config.vocab_size) for _ in range(4)])
+
+
+_NANO = {"n_layer": 2, "n_head": 2, "n_embd": 4, "block_size": 5, "vocab_size": 3}
+_PLAIN = small_tensors()
+_TURNED = {name: w.T if w.ndim == 2 and name.startswith("h.") else w for name, w in _PLAIN.items()}
+_MASK = np.tril(np.ones((5, 5)))[None, None]
+
+
+@pytest.mark.parametrize(
+    ("config", "tensors", "dtype"),
+    [
+        (_NANO | {"bias": True, "dropout": 0.0}, _TURNED, "F32"),
+        (_NANO | {"bias": False, "dropout": 0.0}, {k: w for k, w in _TURNED.items() if not k.endswith(".bias")}, "F32"),
+        (_NANO | {"bias": True, "dropout": 0.0}, _TURNED | {"lm_head.weight": 2 * _PLAIN["wte.weight"]}, "F32"),
+        (_NANO | {"embd_pdrop": 0.1}, _TURNED | {"lm_head.weight": 3 * _PLAIN["wte.weight"]}, "F64"),
+        (small_config(), {f"transformer.{k}": w for k, w in _PLAIN.items()} | {"lm_head.weight": _PLAIN["wte.weight"]}, "F32"),
+        (small_config(), _PLAIN | {"h.0.attn.bias": _MASK, "h.1.attn.bias": _MASK, "h.0.attn.masked_bias": np.array(-1e4)}, "F32"),
+        (small_config(scale_attn_weights=False, scale_attn_by_inverse_layer_idx=True), _PLAIN, "F16"),
+        (small_config(layer_norm_epsilon=0), _PLAIN, "F32"),
+    ],
+)
+def test_gpts(config: Any, tensors: Any, dtype: str, tmp_path: Path) -> None:
+    agrees(write_folder(tmp_path, config, tensors, dtype), [0, 2, 1, 1])
+
+
+@pytest.mark.parametrize("dtype", ["F32", "F16", "F64"])
+def test_llamas(dtype: str, tmp_path: Path) -> None:
+    inverse = np.array([1.0, 0.01])
+    tensors = llama_tensors() | {f"model.layers.{n}.self_attn.rotary_emb.inv_freq": inverse for n in range(2)}
+    agrees(write_llama(tmp_path, dtype, tensors), [0, 3, 4, 1])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"attention_softcap": 2}, {"auto_map": {}}, {"quantization_config": {}}, {"sliding_window": 3}, {"rope_theta": 0.5},
+        {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}}, {"rope_parameters": {"rope_theta": 1e4, "x": 1}},
+        {"rope_scaling": {"type": "linear", "factor": 0.5}}, {"hidden_act": "tanh"}, {"rms_norm_eps": "1e-5"}, {"rms_norm_eps": -1},
+        {"num_attention_heads": 3}, {"vocab_size": 6}, {"model_type": "gpt3"}, {"architectures": ["LlamaModel"]},
+        {"tie_word_embeddings": True}, {"tie_word_embeddings": None}, {"mlp_bias": True}, {"head_dim": 5}, {"hidden_size": 10**9},
+    ],
+)  # fmt: skip
+def test_what_may_be_another_network_is_bad_input(change: dict[str, Any], tmp_path: Path) -> None:
+    folder = write_llama(tmp_path)
+    assert network(folder).blocks == 2
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(exactformer_check.BadInput):
+        network(folder)
+
+
+@pytest.mark.parametrize("change", ["more", "less", "shape", "mask", "frequencies"])
+def test_tensors_that_do_not_fit(change: str, tmp_path: Path) -> None:
+    tensors = llama_tensors()
+    if change == "less":
+        del tensors["model.norm.weight"]
+    elif change == "shape":
+        tensors["model.norm.weight"] = tensors["model.norm.weight"].reshape(2, 4)
+    else:
+        name = {"more": "model.x.weight", "mask": "model.layers.0.self_attn.bias"}.get(change)
+        tensors[name or "model.layers.0.self_attn.rotary_emb.inv_freq"] = np.array([1.0, 0.02])
+    with pytest.raises(exactformer_check.BadInput, match="tensor"):
+        network(write_llama(tmp_path, tensors=tensors))
+
+
+def sorted_case(letters: tuple[int, ...]) -> None:
+    answer = sorted(letters)
+    ids = [*letters, *answer[:-1]]
+    claims = [{"position": 5 + n, "token": token, "margin": "2.937"} for n, token in enumerate(answer)]
+    said = {"format": "exactformer check 1", "files": files_of(SORT), "reading": "ideal", "ids": ids, "claims": claims, "bits": 72}
+    assert len(exactformer_check.check(said, str(SORT))) == 6
+    claims[3]["token"] = (claims[3]["token"] + 1) % 3
+    with pytest.raises(exactformer_check.Refused, match="is not shown to lead"):
+        exactformer_check.check(said, str(SORT))
+
+
+@pytest.mark.skipif(not SORT.is_dir(), reason="../shared/data/gpt-nano-sort is not there")
+def test_the_network_that_sorts() -> None:
+    for letters in random.Random(1).sample(list(product(range(3), repeat=6)), 12):
+        sorted_case(letters)
+
+
+@pytest.mark.large
+@pytest.mark.skipif(not SORT.is_dir(), reason="../shared/data/gpt-nano-sort is not there")
+def test_the_network_that_sorts_on_all_inputs() -> None:
+    for letters in product(range(3), repeat=6):
+        sorted_case(letters)
+
+
+def story(count: int) -> None:
+    """Tokens of the story, all in one pass."""
+    model, cache = load(str(STORIES)).model, Cache()
+    ids, leads, ops = [1, 403, 407, 261, 378], [], arithmetic("float64")
+    row = forward(model, ids, ops, cache=cache)[-1]
+    for n in range(count):
+        second, first = np.sort(row)[-2:]
+        leads.append(float(first - second) * 0.99)
+        ids.append(int(np.argmax(row)))
+        row = forward(model, ids[-1:], ops, cache=cache)[-1] if n < count - 1 else None
+    claims = [{"position": 4 + n, "token": ids[5 + n], "margin": f"{lead:.9f}"} for n, lead in enumerate(leads)]
+    bits = foreseen_bits(model, ids[:-1], min(leads) / 100)
+    said = {
+        "format": "exactformer check 1",
+        "files": files_of(STORIES),
+        "reading": "ideal",
+        "ids": ids[:-1],
+        "claims": claims,
+        "bits": bits,
+    }
+    assert len(exactformer_check.check(said, str(STORIES))) == count
+
+
+@pytest.mark.skipif(not STORIES.is_dir(), reason="../shared/data/stories260K is not there")
+def test_the_beginning_of_a_story() -> None:
+    story(3)
+
+
+@pytest.mark.large
+@pytest.mark.skipif(not STORIES.is_dir(), reason="../shared/data/stories260K is not there")
+def test_a_story_of_40_tokens() -> None:
+    story(40)
