@@ -5,7 +5,20 @@ from __future__ import annotations
 import sys
 import time
 
-from benchmarks import backward, certified, checkpoints, float_errors, forward, many, nano_sort, oracle, plan, report, sizes
+from benchmarks import (
+    backward,
+    certified,
+    checkpoints,
+    float_errors,
+    forward,
+    many,
+    nano_sort,
+    oracle,
+    plan,
+    report,
+    sizes,
+    theorems,
+)
 
 BENCHMARKS = (
     forward,
@@ -18,6 +31,7 @@ BENCHMARKS = (
     plan,
     oracle,
     many,
+    theorems,
 )  # each has run(progress) -> Result, or None
 
 

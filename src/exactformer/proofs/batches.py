@@ -17,7 +17,7 @@ from exactformer.hashing import Digest
 from exactformer.model import Config
 from exactformer.proofs.chunks import RunError
 from exactformer.proofs.domain import Product, Sequences, Tokens
-from exactformer.proofs.rules import Demand
+from exactformer.proofs.rules import Demand, Rule, demand
 
 _FEWEST = 1024  # inputs of a batch, where there are so many
 _SHARES = 64  # batches that a small domain is cut into, so that several processes have work
@@ -135,13 +135,44 @@ class Batches(Sequence[Batch]):
                 digest.add("list", ids.shape, ids.reshape(-1).view(np.uint8).data)
 
 
-def demanded(demands: Sequence[Sequence[Demand]], index: dict[str, int]) -> tuple[Any, Any, Tokens]:
+def asking(
+    rule: Rule, vocabulary: Tokens, steps: int, positions: tuple[int, ...] | None
+) -> Callable[[Any], tuple[Any, Any, Tokens]]:
+    """What is demanded of inputs [n, T], as arrays (see `Batch`): by the rule's own `arrays`, or by asking it about each.
+
+    Tokens that follow are asked for with those before them fed back, as far as only one is right; with `positions`, the rule names
+    an answer for each of these.
+    """
+    index = {token: n for n, token in enumerate(vocabulary)}
+
+    def one(tokens: Tokens) -> list[Demand]:
+        if positions is not None:
+            named = rule(tokens)
+            if isinstance(named, str) or not isinstance(named, list | tuple) or len(named) != len(positions):
+                raise ValueError(f"the rule says {named!r} of {' '.join(tokens)}: it must name {len(positions)} tokens in order")
+            return [demand(lambda _, token=token: token, tokens) for token in named]
+        found = [demand(rule, tokens)]
+        while len(found) < steps and len(found[-1].right) == 1:
+            tokens = (*tokens, *found[-1].right)
+            found.append(demand(rule, tokens))
+        return found
+
+    def asked(ids: Any) -> tuple[Any, Any, Tokens]:
+        if arrays := getattr(rule, "arrays", None):
+            right, kind = arrays(ids, vocabulary)
+            return right[:, :, None], np.zeros(len(ids), dtype=int), (kind,)
+        return _demanded([one(tokens) for tokens in tokens_of(ids, vocabulary)], index)
+
+    return asked
+
+
+def _demanded(demands: Sequence[Sequence[Demand]], index: dict[str, int]) -> tuple[Any, Any, Tokens]:
     """Demands of answers, for one input after the other, as arrays: see `Batch`. A missing one is as one that names no token."""
     answers, most = max(map(len, demands)), max((len(d.right) for each in demands for d in each), default=1)
     right = np.full((len(demands), answers, max(1, most)), -1)
     for n, each in enumerate(demands):
-        for a, demand in enumerate(each):
-            known = sorted(index[token] for token in demand.right if token in index)
+        for a, wanted in enumerate(each):
+            known = sorted(index[token] for token in wanted.right if token in index)
             right[n, a, : len(known)] = known
     names = tuple(sorted({each[0].kind for each in demands}))
     return right, np.array([names.index(each[0].kind) for each in demands]), names

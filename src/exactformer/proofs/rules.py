@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -41,39 +41,6 @@ def demand(rule: Rule, tokens: Tokens) -> Demand:
     if isinstance(wanted, set | frozenset | list | tuple) and wanted and all(isinstance(token, str) for token in wanted):
         return Demand(frozenset(wanted))
     raise ValueError(f"the rule says {wanted!r} of {' '.join(tokens)}: it must name a token, or several any of which is right")
-
-
-def asking(
-    rule: Rule, vocabulary: Tokens, steps: int, positions: tuple[int, ...] | None
-) -> Callable[[Any], tuple[Any, Any, Tokens]]:
-    """What is demanded of inputs [n, T], as arrays (`batches.Batch`): by the rule's own `arrays`, or by asking it about each.
-
-    Tokens that follow are asked for with those before them fed back, as far as only one is right; with `positions`, the rule names
-    an answer for each of these.
-    """
-    from exactformer.proofs.batches import demanded, tokens_of
-
-    index = {token: n for n, token in enumerate(vocabulary)}
-
-    def one(tokens: Tokens) -> list[Demand]:
-        if positions is not None:
-            named = rule(tokens)
-            if isinstance(named, str) or not isinstance(named, list | tuple) or len(named) != len(positions):
-                raise ValueError(f"the rule says {named!r} of {' '.join(tokens)}: it must name {len(positions)} tokens in order")
-            return [demand(lambda _, token=token: token, tokens) for token in named]
-        found = [demand(rule, tokens)]
-        while len(found) < steps and len(found[-1].right) == 1:
-            tokens = (*tokens, *found[-1].right)
-            found.append(demand(rule, tokens))
-        return found
-
-    def asked(ids: Any) -> tuple[Any, Any, Tokens]:
-        if arrays := getattr(rule, "arrays", None):
-            right, kind = arrays(ids, vocabulary)
-            return right[:, :, None], np.zeros(len(ids), dtype=int), (kind,)
-        return demanded([one(tokens) for tokens in tokens_of(ids, vocabulary)], index)
-
-    return asked
 
 
 def statement(rule: Any) -> str:

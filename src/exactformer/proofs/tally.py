@@ -82,13 +82,13 @@ class Tally:
     def add(self, said: Any) -> None:
         """A result, which is checked once more."""
         number, batch = self.read(said)
-        report, inputs = self.report, list(tokens_of(batch.ids, self.vocabulary))
+        report = self.report
         report.counts[PROVED] += said["right"]
         report.counts[REFUTED] += len(said["wrong"])
         for name, (sequences, lead, place) in said["least"].items():
             if sequences:
-                kind = report.kinds.setdefault(name, Kind())
-                kind.count(inputs[place] if lead is not None else (), sequences, None if lead is None else Fraction(lead))
+                at, least = ((), None) if lead is None else (self._input(batch, place), Fraction(lead))
+                report.kinds.setdefault(name, Kind()).count(at, sequences, least)
         assert report.leads is not None
         for held, new in zip((report.leads.right, report.leads.wrong), said["leads"], strict=True):
             for power, count in new.items():
@@ -98,17 +98,19 @@ class Tally:
             self.loss = None if ends is None else (self.loss[0] + Fraction(ends[0]), self.loss[1] + Fraction(ends[1]))
         failed: list[tuple[int, Wrong]] = []
         for n, answer, winner, lead in said["wrong"]:
-            failure = self._failure(inputs[n], batch.right[n], answer, self.vocabulary[winner])
+            failure = self._failure(self._input(batch, n), batch.right[n], answer, self.vocabulary[winner])
             report.failed(failure)
             failed.append((n, (failure, Fraction(lead))))
         for key, answers in said["open"].items():
             n = int(key)
             demands = self.demands if self.positions is None else lambda a, _, n=n: self._demanded(batch, n, a)
-            failed += [
-                (n, (failure, None)) for failure in judge(report, demands, inputs[n], self._answers(answers), self.vocabulary)
-            ]
+            judged = judge(report, demands, self._input(batch, n), self._answers(answers), self.vocabulary)
+            failed += [(n, (failure, None)) for failure in judged]
         if self.wrong is not None:
             self._in_turn(number, [wrong for _, wrong in sorted(failed, key=lambda entry: entry[0])])
+
+    def _input(self, batch: Batch, n: int) -> Tokens:
+        return next(tokens_of(batch.ids[n : n + 1], self.vocabulary))
 
     def _demanded(self, batch: Batch, n: int, answer: int) -> Demand:
         known = frozenset(self.vocabulary[i] for i in batch.right[n, answer].tolist() if i >= 0)

@@ -13,7 +13,7 @@ from exactformer.circuits.circuit import Circuit
 from exactformer.circuits.symmetry import interchangeable
 from exactformer.model import Model
 from exactformer.proofs.answers import Answer, read
-from exactformer.proofs.batches import Batches, Inputs
+from exactformer.proofs.batches import Batches, Inputs, asking
 from exactformer.proofs.cases import Case
 from exactformer.proofs.chunks import RunError
 from exactformer.proofs.deciding import Deciding
@@ -21,7 +21,7 @@ from exactformer.proofs.domain import Classes, Product, Sequences, Tokens
 from exactformer.proofs.fingerprint import batches_fingerprint, fingerprint, model_fingerprint
 from exactformer.proofs.judging import judge
 from exactformer.proofs.report import Report
-from exactformer.proofs.rules import Rule, asking, demand, statement
+from exactformer.proofs.rules import Rule, demand, statement
 from exactformer.proofs.runner import run
 from exactformer.proofs.tally import Tally, Wrong
 
