@@ -225,7 +225,7 @@ def run(progress: Progress) -> Result:
         ("trials", "number", "what was found"),
         (
             ("inputs: batch, single passes, balls", f"{counts['cases']:,}", f"{counts['the same']:,} the same, others undecided"),
-            ("rules over 8 inputs, or 2 near ties", f"{counts['rules']:,}", f"{counts['proved']:,} proved, {counts['refuted']:,} refuted"),
+            ("rules over 8 inputs or 2", f"{counts['rules']:,}", f"{counts['proved']:,} proved, {counts['refuted']:,} refuted"),
             ("weights damaged", f"{counts['damaged']:,}", f"{counts['inputs that changed']:,} inputs changed, these refuted"),
         ),
     )  # fmt: skip
