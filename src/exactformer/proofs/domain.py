@@ -12,6 +12,7 @@ from exactformer.proofs.chunks import RunError
 Tokens = tuple[str, ...]
 Classes = tuple[tuple[str, ...], ...]
 _MOST = 5_000_000  # cases that are listed: they take memory before the first is computed
+_SHOWN = 16  # tokens of a set that are named
 _LONGEST = 4096  # tokens of a sequence: all lengths are listed
 
 
@@ -130,9 +131,14 @@ class Product:
         return product(*self.choices)
 
     def __str__(self) -> str:
-        alike = groupby(" ".join(some) for some in self.choices)
+        alike = groupby(map(_few, self.choices))
         powers = [f"one of {some}" + (f" at {n} positions" if (n := len(list(same))) > 1 else "") for some, same in alike]
         return f"every sequence of {len(self.choices)} tokens: {', then '.join(powers)}"
+
+
+def _few(tokens: Tokens) -> str:
+    """All tokens, or the first and the last of many."""
+    return " ".join(tokens) if len(tokens) <= _SHOWN else f"{' '.join(tokens[:3])} … {tokens[-1]} ({len(tokens):,} tokens)"
 
 
 def renamings(tokens: Tokens, classes: Classes) -> Iterator[dict[str, str]]:
