@@ -8,6 +8,7 @@ from dataclasses import MISSING
 from dataclasses import fields as declared_fields
 from functools import cache
 from hashlib import shake_256
+from itertools import chain
 from math import prod
 from pathlib import Path
 from types import UnionType
@@ -22,11 +23,13 @@ from exactformer.model import BlockWeights, Config, ConfigError, Model, Weights
 from exactformer.model.weights import assembled, declared
 from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
+from exactformer.numbers.parse import exact_decimals
 from exactformer.reading import Decimal, described
 from exactformer.tokenizers import Tokenizer
 from exactformer.worksheets.reader import Table, WorksheetError
 
 _MOST_ENTRIES = 1_000_000
+_SMALL = 64  # bits of an integer
 _DRAWN = re.compile(r"drawn ([0-9]{1,9}) by 1/([1-9][0-9]{0,5})")
 _IDENTITY = re.compile(r"(-|[^\s*]*)\s*\*?\s*identity")
 
@@ -213,10 +216,24 @@ def _array(fields: Table, name: str, shape: tuple[int, ...]) -> Array:
         raise fields.error(name, f'is {described(value)}, not a list of numbers or "identity"')
     if len(shape) > 1 and shape[0] == 1 and _depth(value) == len(shape) - 1:
         value = [value]
-    entries = list(_entries(fields, name, value, shape, ()))  # checked against the shape before memory is taken for it
+    entries = _plainly(value, shape) or list(_entries(fields, name, value, shape, ()))  # checked before memory is taken for it
     result = np.empty(len(entries), dtype=object)
     result[:] = entries
     return result.reshape(shape)
+
+
+def _plainly(value: list[Any], shape: tuple[int, ...]) -> list[Exact] | None:
+    """The entries of an array of that shape whose numbers are integers and decimals; None of one that has to be looked at."""
+    entries = [value]
+    for wanted in shape:
+        if not all(type(row) is list and len(row) == wanted for row in entries):
+            return None
+        entries = list(chain.from_iterable(entries))
+    plain = all(type(x) is Decimal or (type(x) is int and x.bit_length() < _SMALL) for x in entries)
+    try:
+        return exact_decimals(entries) if plain else None
+    except ValueError:
+        return None
 
 
 def _entries(fields: Table, name: str, value: Any, shape: tuple[int, ...], place: tuple[int, ...]) -> Iterator[Exact]:
