@@ -224,7 +224,7 @@ def _array(fields: Table, name: str, shape: tuple[int, ...]) -> Array:
 
 def _plainly(value: list[Any], shape: tuple[int, ...]) -> list[Exact] | None:
     """The entries of an array of that shape whose numbers are integers and decimals; None of one that has to be looked at."""
-    entries = [value]
+    entries: list[Any] = [value]
     for wanted in shape:
         if not all(type(row) is list and len(row) == wanted for row in entries):
             return None
