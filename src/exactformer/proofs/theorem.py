@@ -164,9 +164,10 @@ def _longest(inputs: Inputs) -> int:
 def _claim(inputs: Inputs, rule: Rule, steps: int, places: tuple[int, ...] | None) -> str:
     over = f"for each of {len(inputs):,} inputs" if isinstance(inputs, list) else f"for {inputs}"
     if places is not None:
-        return (
-            f"{over}, the model's answers at position{'s' * (len(places) > 1)} {', '.join(map(str, places))} are {statement(rule)}"
+        named = (
+            f"answers at positions {', '.join(map(str, places))} are" if len(places) > 1 else f"answer at position {places[0]} is"
         )
+        return f"{over}, the model's {named} {statement(rule)}"
     return f"{over}, the model's next " + (
         f"token is {statement(rule)}" if steps == 1 else f"{steps} tokens, each fed back, are {statement(rule)}"
     )
