@@ -9,6 +9,7 @@ from benchmarks import (
     backward,
     certified,
     checkpoints,
+    claims,
     float_errors,
     forward,
     many,
@@ -32,6 +33,7 @@ BENCHMARKS = (
     oracle,
     many,
     theorems,
+    claims,
 )  # each has run(progress) -> Result, or None
 
 

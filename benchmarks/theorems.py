@@ -136,7 +136,7 @@ def run(progress: Progress) -> Result:
     for row in rows:
         progress(f"{row['name']}: {row['ratio']:.2f} times a plain batch")
     table = Table(
-        ("network", "inputs", "answers", "plain batch", "proof", "ratio", "aim", "left to limbs or undecided"),
+        ("network", "inputs", "answers", "plain batch", "proof", "ratio", "aim", "undecided"),
         tuple(
             (
                 row["name"], f"{row['inputs']:,}", str(row["steps"]), f"{row['plain']:.2f} s", f"{row['proof']:.2f} s",

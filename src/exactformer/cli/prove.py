@@ -177,6 +177,7 @@ def _theorem(
     from exactformer.cli.wrong import written
     from exactformer.proofs import Product, prove
     from exactformer.render import counts, theorems
+    from exactformer.worksheets.cost import last_arithmetic
 
     worksheet, model, domain = question.worksheet, question.worksheet.model, question.domain
     if not kind(arithmetic).stepwise:  # takes a model of any size, and a domain of any size
@@ -194,7 +195,7 @@ def _theorem(
             report = prove(
                 model, domain, question.rule, circuit=worksheet.circuit, steps=question.steps, positions=question.positions,
                 arithmetic_name=arithmetic, journal=kept.named, workers=workers, cluster=cluster, progress=kept.heard,
-                loss=count, wrong=failed,
+                loss=count, wrong=failed, last=None if kind(arithmetic).stepwise else last_arithmetic(model, question.longest),
             )  # fmt: skip
         except KeyboardInterrupt:
             kept.interrupted()

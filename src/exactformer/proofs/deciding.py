@@ -18,14 +18,14 @@ from exactformer.model import Model
 from exactformer.numbers import Undecided
 from exactformer.proofs.answers import MOST_LOGITS
 from exactformer.proofs.batches import Batch
-from exactformer.proofs.cases import certified_answers
+from exactformer.proofs.cases import Case, certified_answers
 
 RIGHT, OPEN, WRONG = 1, 0, -1
 
 
 @dataclass(frozen=True)
 class Deciding:
-    """Floats first, for all inputs at once; limbs for those that floats leave open, one by one.
+    """Floats first, for all inputs at once; limbs for those that floats leave open, one by one; then the arithmetic `last`, if any.
 
     Of `positions`, answers are read there; of `steps`, they are the next tokens, each fed back. Whether the tokens that follow are
     the demanded ones is seen with these fed back: up to the first that is not, the model's own are the same.
@@ -35,10 +35,11 @@ class Deciding:
     steps: int = 1
     positions: tuple[int, ...] | None = None
     loss: bool = False
+    last: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What was prepared stays where it is."""
-        return {name: getattr(self, name) for name in ("model", "steps", "positions", "loss")}
+        return {name: getattr(self, name) for name in ("model", "steps", "positions", "loss", "last")}
 
     @cached_property
     def _prepared(self) -> Prepared:
@@ -93,9 +94,11 @@ class Deciding:
     def _alone(self, ids: list[int]) -> Iterator[dict[str, Any]]:
         """The answers to one input, in certified arrays with as many limbs as it takes."""
         if self.positions is None:
-            yield from certified_answers(
-                self.model, prove_tokens(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS)
-            )
+            found = prove_tokens(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS)
+            answers = list(certified_answers(self.model, found))
+            if self.last is not None and not all(answer["proved"] for answer in answers):
+                answers = Case(self.model, self.last, self.steps)([self.model.config.vocabulary[i] for i in ids])
+            yield from answers
             return
         for position in self.positions:
             if not self.model.config.keeps_past and position < len(ids) - 1:

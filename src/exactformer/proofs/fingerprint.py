@@ -28,11 +28,13 @@ def fingerprint(model: str, cases: Iterable[Tokens], steps: int, arithmetic_name
     return digest.hexdigest()
 
 
-def batches_fingerprint(model: str, batches: Batches, steps: int, positions: tuple[int, ...] | None, loss: bool) -> str:
+def batches_fingerprint(
+    model: str, batches: Batches, steps: int, positions: tuple[int, ...] | None, loss: bool, last: str | None
+) -> str:
     """The same of batches of inputs; what is demanded of them is hashed with each."""
     from exactformer import __version__
 
-    digest = Digest("exactformer proof by batches").add(__version__, steps, positions, loss, model, batches.most)
+    digest = Digest("exactformer proof by batches").add(__version__, steps, positions, loss, last, model, batches.most)
     batches.add_to(digest)
     return digest.hexdigest()
 

@@ -45,6 +45,7 @@ def prove(
     stop_at_failure: bool = False,
     loss: bool = False,
     wrong: Callable[[Wrong], None] | None = None,
+    last: str | None = None,
 ) -> Report:
     """Prove, for every sequence of the domain, that the next token (or each of the next `steps`) is what the rule demands.
 
@@ -54,7 +55,8 @@ def prove(
 
     In the arithmetic `certified`, inputs are computed many at a time, and the domain may be of any size. There, answers may be
     asked for at other `positions` of the input: the rule then names one for each. With `loss`, the mean cross-entropy of what is
-    demanded is enclosed; `wrong` is told every input that is not proved right, in the order of the domain.
+    demanded is enclosed; `wrong` is told every input that is not proved right, in the order of the domain; what limbs leave
+    undecided, such as ties, the arithmetic `last` is asked about.
 
     >>> from exactformer import load
     >>> model = load("capstone").model
@@ -79,7 +81,9 @@ def prove(
     claim = _claim(inputs, rule, steps, places)
     how: dict[str, Any] = {"journal": journal, "workers": workers, "cluster": cluster, "progress": heard}
     if many:
-        report = _by_batches(model, inputs, rule, claim, steps, places, arithmetic_name, before, stop_at_failure, loss, wrong, how)
+        report = _by_batches(
+            model, inputs, rule, claim, steps, places, arithmetic_name, before, stop_at_failure, loss, wrong, last, how
+        )
     else:
         assert not isinstance(inputs, Product)
         report = _by_cases(model, inputs, rule, claim, circuit, steps, arithmetic_name, before, stop_at_failure, how)
@@ -123,7 +127,7 @@ def _by_cases(
 
 def _by_batches(
     model: Model, inputs: Inputs, rule: Rule, claim: str, steps: int, places: tuple[int, ...] | None, arithmetic_name: str,
-    before: str, stop_at_failure: bool, loss: bool, wrong: Callable[[Wrong], None] | None, how: dict[str, Any],
+    before: str, stop_at_failure: bool, loss: bool, wrong: Callable[[Wrong], None] | None, last: str | None, how: dict[str, Any],
 ) -> Report:  # fmt: skip
     """Many inputs at a time. What is demanded of them goes with them; the rule is asked here, about each."""
     vocabulary, longest = model.config.vocabulary, _longest(inputs) + steps - 1
@@ -132,11 +136,11 @@ def _by_batches(
     batches = Batches(inputs, model.config, longest, asking(rule, vocabulary, steps, places))
     report = Report(claim, arithmetic_name, classes, batches.inputs, batches.inputs, steps, model.config.hard)
     tally = Tally(report, batches, vocabulary, answers, places, lambda _, sequence: demand(rule, sequence), wrong)
-    key = batches_fingerprint(before, batches, steps, places, loss) if how["journal"] is not None else ""
+    key = batches_fingerprint(before, batches, steps, places, loss, last) if how["journal"] is not None else ""
     how = how | {"journal": _named(how["journal"], key), "workers": how["workers"] or (1 if len(batches) == 1 else None)}
     heard, inputs_of = how["progress"], batches.inputs / len(batches)
     how["progress"] = lambda done, total: heard(round(done * inputs_of), batches.inputs)
-    results = run(Deciding(model, steps, places, loss), batches, fingerprint=key, check=tally.read, **how)
+    results = run(Deciding(model, steps, places, loss, last), batches, fingerprint=key, check=tally.read, **how)
     for _, said in results:
         tally.add(said)
         if stop_at_failure and report.failures:
