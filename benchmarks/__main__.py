@@ -5,7 +5,22 @@ from __future__ import annotations
 import sys
 import time
 
-from benchmarks import backward, certified, checkpoints, float_errors, forward, many, nano_sort, oracle, plan, report, sizes, spread
+from benchmarks import (
+    backward,
+    certified,
+    checkpoints,
+    claims,
+    float_errors,
+    forward,
+    many,
+    nano_sort,
+    oracle,
+    plan,
+    report,
+    sizes,
+    spread,
+    theorems,
+)
 
 BENCHMARKS = (
     forward,
@@ -19,6 +34,8 @@ BENCHMARKS = (
     oracle,
     many,
     spread,
+    theorems,
+    claims,
 )  # each has run(progress) -> Result, or None
 
 

@@ -10,6 +10,7 @@ from benchmarks import report
 
 TRIALS = (
     "answers",
+    "batches",
     "certificates",
     "enclosures",
     "checkpoints",

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: Path, content: str | bytes, mode: int) -> None:
     """Write a temporary file beside `path` with the permissions `mode`, then rename it."""
+    with whole_file(path, mode) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def usual_mode() -> int:
+    """The permissions of a new file of this user."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
+
+
+@contextmanager
+def whole_file(path: Path, mode: int) -> Iterator[BinaryIO]:
+    """The same of a file that is written bit by bit: it has its name when all of it is written."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+            yield file
         os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:

@@ -6,7 +6,6 @@ place, so that another machine, whose radii differ in their last bits, confirms 
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from exactformer.certificates.hash import model_hash
 from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import CAP, Certified, prove_tokens
 from exactformer.certified.tables import tables_digest
-from exactformer.files import write_whole
+from exactformer.files import usual_mode, write_whole
 from exactformer.hashing import Digest
 from exactformer.messages import Refused
 from exactformer.model import Config, Model
@@ -132,9 +131,7 @@ class Certificate:
 
     def save(self, path: Path | str) -> None:
         """Write it whole or not at all."""
-        umask = os.umask(0)
-        os.umask(umask)
-        write_whole(Path(path), self.text(), 0o666 & ~umask)
+        write_whole(Path(path), self.text(), usual_mode())
 
     @classmethod
     def load(cls, path: Path | str) -> Certificate:
@@ -191,7 +188,7 @@ def certificate_of(
     origin: Origin | None = None,
     elsewhere: Collection[str] = (),
 ) -> Certificate:
-    """The certificate of claims, of a model with that origin, that were proved in this process; or `elsewhere`, with these tables."""
+    """The certificate of claims about a model with that origin, proved in this process; or `elsewhere`, with these tables."""
     from exactformer.certificates.checkable import check_of
 
     check = check_of(model, origin, ids, claims)

@@ -157,6 +157,7 @@ def rotation(n: int, entries: int, size: Any) -> Any:
 
 
 COVARIANCE = 8  # Lemma 15: γ that the rounding of a squared Frobenius norm takes, in units of max‖a‖² max‖b‖²
+AROUND = 8  # Lemma 31: γ that Σ p‖v − z‖² takes, in units of max‖v‖²
 APART = 6  # Lemma 15: the same of a squared distance from the mean, in units of max‖a‖²
 READ = 12 * UNIT  # Lemma 26: floats near q, turned back: 4u and 6u, and more than what products with these are off
 ACROSS = 4  # Lemma 26: γ that Σ p (a − m)(Lᵀ b)ᵀ takes, in units of max‖a‖ max‖b‖ ‖L‖_F

@@ -121,3 +121,18 @@ def _reaching(logits: Ball, row: int, least: Fraction) -> list[int]:
 
 
 _FARTHEST = Fraction(float(np.finfo(np.float64).max))  # an end beyond it is as good as it: no midpoint reaches further
+
+
+@bounds.MAY_BE_INFINITE
+def leads(logits: Ball, right: Any) -> tuple[Any, Any]:
+    """Two ends around the lead of the best of the entries `right` of each row, [n, m], over all others (Lemma 32).
+
+    Rows of floats with one radius each; where an index is negative, there is one entry less.
+    """
+    rows, others = np.arange(len(logits))[:, None], logits.mid.copy()
+    known = np.where(right < 0, right[:, :1], right)
+    own = others[rows, known].max(axis=1)
+    others[rows, known] = -np.inf
+    lead = own - others.max(axis=1, initial=-np.inf)
+    room = (2 * logits.radius[:, 0] + 4 * bounds.UNIT * np.abs(lead)) * bounds.UP
+    return lead - room, lead + room

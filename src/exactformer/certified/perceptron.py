@@ -11,45 +11,48 @@ from exactformer.certified.ball import FLOAT, Ball, outwards, row_norms
 from exactformer.certified.elementwise import activate, activate_float, steepness
 from exactformer.certified.knapsack import knapsack
 from exactformer.certified.limbs import multiply, ulp
-from exactformer.certified.products import gained_of, product, reach
+from exactformer.certified.products import BLOCK, gained_of, product, reach
 from exactformer.certified.weights import Matrix, Vector
 from exactformer.model.arithmetics.roles import Activation
 
 
 def plain(
-    x: Ball, first: Matrix, second: Matrix, first_bias: Vector | None, second_bias: Vector | None, kind: Activation
-) -> tuple[Ball, Ball, Ball]:
-    """Before the activation, after it, and act(x W₁ + b₁) W₂ + b₂."""
-    mid, pre_rounding = product(x, first, first_bias)
+    x: Ball, first: Matrix, second: Matrix, first_bias: Vector | None, second_bias: Vector | None, kind: Activation,
+    by_unit: bool = True, block: int = BLOCK,
+) -> tuple[Ball, Ball, Ball]:  # fmt: skip
+    """Before the activation, after it, and act(x W₁ + b₁) W₂ + b₂. Unless `by_unit`, all units are taken for as steep as any."""
+    mid, pre_rounding = product(x, first, first_bias, block=block)
     pre = Ball(mid, x.n, outwards(reach(x, first) + pre_rounding))
     low, high = bounds.SLOPES[kind]
     steepest = max(abs(low), abs(high))
     post_mid, entries = _activated(mid, x.n, kind)
     post_rounding = row_norms(entries)
     post = Ball(post_mid, x.n, outwards(steepest * pre.radius + post_rounding))
-    out_mid, rounding = product(post, second, second_bias)
+    out_mid, rounding = product(post, second, second_bias, block=block)
     # Lemma 17: what comes in through the norm passes both matrices at once; rounding on the way passes the second
     gained = gained_of(x)
     across = first.norm(0, gained.gain) * second.norm()
     middle, half = (high + low) / 2, (high - low) / 2 * bounds.UP
-    fixed = min(steepest * across, middle * first.norm_through(second, gained.gain) + half * across)
+    through: Any = min(steepest * across, middle * first.norm_through(second, gained.gain) + half * across)
     beside = first.frobenius * gained.outer + pre_rounding
-    columns = first.column_sizes(gained.gain)
-    steep = steepness(pre.midpoint(), np.outer(gained.inner, columns) + beside[:, None], kind)
-    whole = first.norm(0, gained.gain)
-    through = np.minimum(fixed, weighed(steep, columns, whole, second.row_sizes, second.norm()))  # Lemma 28, without a gate
+    if by_unit:  # Lemma 28, without a gate
+        columns = first.column_sizes(gained.gain)
+        steep = steepness(pre.midpoint(), np.outer(gained.inner, columns) + beside[:, None], kind)
+        whole = first.norm(0, gained.gain)
+        through = np.minimum(through, weighed(steep, columns, whole, second.row_sizes, second.norm()))
     inner = steepest * beside + post_rounding
     return pre, post, Ball(out_mid, x.n, outwards(through * gained.inner + second.norm() * inner + rounding))
 
 
 def gated(
-    x: Ball, both: Matrix, second: Matrix, both_bias: Vector | None, second_bias: Vector | None, kind: Activation
-) -> tuple[Ball, Ball, Ball, Ball]:
+    x: Ball, both: Matrix, second: Matrix, both_bias: Vector | None, second_bias: Vector | None, kind: Activation,
+    by_unit: bool = True, block: int = BLOCK,
+) -> tuple[Ball, Ball, Ball, Ball]:  # fmt: skip
     """The gate before its activation, what it multiplies, their product, and (act(x W_gate + b) ∘ (x W_in + b)) W_out + b.
 
-    `both` is [W_gate W_in], and its bias likewise.
+    `both` is [W_gate W_in], and its bias likewise. Unless `by_unit`, all units are taken for as steep as any.
     """
-    mid, pre_rounding = product(x, both, both_bias)
+    mid, pre_rounding = product(x, both, both_bias, block=block)
     gained, width = gained_of(x), both.outputs // 2
     beside = both.frobenius * gained.outer + pre_rounding  # [T]: of all entries of both, in L2
     a, b = (np.ascontiguousarray(part) for part in (mid[..., :width], mid[..., width:]))
@@ -73,11 +76,14 @@ def gated(
     by_gate = steep * np.abs(near_b) * bounds.UP
     by_up = (np.abs(near) + entries + steep * moved) * bounds.UP
     most = np.sqrt((np.square(by_gate) + np.square(by_up)).max(axis=-1)) * bounds.UP + bounds.TINY  # [T]
-    through = _through_both(by_gate, by_up, reads, both, second, gained.gain)
+    if by_unit:
+        through = _through_both(by_gate, by_up, reads, both, second, gained.gain)
+    else:
+        through = whole * most * second.norm() * bounds.UP
     inner = most * beside + post_rounding
     size = whole * most * gained.inner
     post = Ball(post_mid, x.n, outwards(size + inner))
-    out_mid, last = product(post, second, second_bias)
+    out_mid, last = product(post, second, second_bias, block=block)
     return gate, up, post, Ball(out_mid, x.n, outwards(through * gained.inner + second.norm() * inner + last))
 
 

@@ -16,10 +16,10 @@ from exactformer.certified.weights import Matrix, Vector
 BLOCK = 96  # terms that one product in floats sums: fewer would be slower, more would round more
 
 
-def product(x: Ball, matrix: Matrix, bias: Vector | None, by_entry: bool = False) -> tuple[Any, Any]:
+def product(x: Ball, matrix: Matrix, bias: Vector | None, by_entry: bool = False, block: int = BLOCK) -> tuple[Any, Any]:
     """x W + b of the midpoint, and its rounding: L2 of each row, or of every entry (Lemmas 3 and 4)."""
     if x.n == FLOAT:
-        mid, terms = _beside((in_blocks(x.mid, part) for part in matrix.dense()), (len(x), matrix.outputs))
+        mid, terms = in_floats(x.mid, matrix, block)
         sizes = row_norms(x.mid)
         if by_entry:
             rounding = bounds.gamma(terms) * sizes[:, None] * matrix.column_sizes(None)
@@ -67,9 +67,14 @@ def _beside(parts: Iterator[tuple[Any, Any]], shape: tuple[int, ...]) -> tuple[A
     return whole, worst
 
 
-def in_blocks(x: Any, matrix: Any) -> tuple[Any, int]:
+def in_floats(x: Any, matrix: Matrix, block: int = BLOCK) -> tuple[Any, int]:
+    """x W in floats, with all columns of the matrix, and the number of terms in the bound of its rounding."""
+    return _beside((in_blocks(x, part, block) for part in matrix.dense()), (len(x), matrix.outputs))
+
+
+def in_blocks(x: Any, matrix: Any, block: int = BLOCK) -> tuple[Any, int]:
     """x W in floats, and the number of terms in the bound of its rounding: blocks are summed one after the other (Lemma 4)."""
-    total = x[:, :BLOCK] @ matrix[:BLOCK]
-    for start in range(BLOCK, len(matrix), BLOCK):
-        total += x[:, start : start + BLOCK] @ matrix[start : start + BLOCK]
-    return total, BLOCK + -(-len(matrix) // BLOCK)
+    total = x[:, :block] @ matrix[:block]
+    for start in range(block, len(matrix), block):
+        total += x[:, start : start + block] @ matrix[start : start + block]
+    return total, block + -(-len(matrix) // block)

@@ -225,6 +225,10 @@ class Matrix:
             self._columns[name] = np.concatenate(sizes) * bounds.UP
         return self._columns[name]
 
+    def largest_column(self, gain: Vector | None) -> float:
+        """At least the largest of these."""
+        return float(self.column_sizes(gain).max(initial=0.0))
+
     @functools.cached_property
     def _columns(self) -> dict[str, Any]:
         return {}

@@ -17,6 +17,7 @@ from exactformer.checkpoints.gemma import gemma, gemma2, gemma3
 from exactformer.checkpoints.gpt2 import gpt2
 from exactformer.checkpoints.gpt_neo import gpt_neo
 from exactformer.checkpoints.gpt_neox import gpt_neox
+from exactformer.checkpoints.lens import is_lens, lens
 from exactformer.checkpoints.llama import llama, mistral, qwen2, qwen3
 from exactformer.checkpoints.phi import phi
 from exactformer.checkpoints.rope import READINGS, Reading
@@ -170,6 +171,8 @@ def _model(
 ) -> tuple[Model, str]:
     """The model, and how its constants are read."""
     kind = fields.get("model_type")
+    if is_lens(fields):
+        return lens(fields, tensors, vocabulary), ""
     if "block_size" in fields.raw or kind == "gpt2":
         return gpt2(settings(fields), tensors, vocabulary), ""
     if not isinstance(kind, str) or kind not in PLANS:

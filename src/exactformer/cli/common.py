@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from exactformer.files import write_whole
+from exactformer.files import usual_mode, write_whole
 from exactformer.messages import listed
 
 if TYPE_CHECKING:
@@ -216,9 +216,7 @@ def emit(text: str, output: Path | None) -> None:
             with output.open("w", encoding="utf-8") as stream:
                 stream.write(text)
             return
-        umask = os.umask(0)
-        os.umask(umask)
-        write_whole(output, text, 0o666 & ~umask)
+        write_whole(output, text, usual_mode())
     except BrokenPipeError:
         raise
     except OSError as error:

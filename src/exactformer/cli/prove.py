@@ -25,9 +25,11 @@ from exactformer.cli.common import (
     refuse,
     settled_arithmetic,
     signs_of_life,
+    writable,
 )
 from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, reading_option, source_argument
 from exactformer.cli.journals import Kept, how_to_go_on, in_the_cache, run_options
+from exactformer.cli.questions import Question
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -36,15 +38,32 @@ if TYPE_CHECKING:
 SEARCH = "search"
 _OF_SCHEDULES = ("tile", "forget_rescaling", "prompt", "ids", "tokens", "digits")
 _MOST_INPUTS = 5_000_000
-_OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "form", "arithmetic", "changes", "hard", "mask")
+_OF_THEOREMS = (
+    "length", "domain", "rule", "steps", "positions", "count", "wrong", "strength", "journal", "workers", "cluster", "form",
+    "arithmetic", "changes", "hard", "mask",
+)  # fmt: skip
+_BATCHES = "certified"  # the arithmetic that takes many inputs at once
+_RULE = (
+    "What is demanded, where the worksheet does not say it: sorted, copy, reverse, max, min, majority, first, last; a formula such "
+    'as "(a+b) mod 113" or "3 reversed digits of ab+cd"; a table.csv of inputs and answers; file.py:f, your own function, whose '
+    "code is run. Or relative: scores depend on distances alone."
+)
 
 
 @click.command("prove")
 @source_argument()
 @click.option("--length", type=Whole(1, 64), help="Prove the rule for every sequence up to this length.")
 @click.option(
-    "--rule", type=click.Choice(("sorted", "relative")),
-    help="The rule to prove, where the worksheet has none: the model sorts its input; scores depend on distances alone.",
+    "--domain", metavar="SETS|FILE",
+    help='The inputs: sets of tokens, one a position ("digits^4", "0..112 0..112 =", "{a b}^3"), or a file with one a line.',
+)  # fmt: skip
+@click.option("--rule", metavar="RULE", help=_RULE)
+@click.option("--steps", type=Whole(1, 64), help="For a function: how many tokens it demands, each fed back.  [default: 1]")
+@click.option("--positions", metavar="NUMBERS|all", help="Read answers at these positions of the input, and not after it.")
+@click.option("--count", is_flag=True, help="Count the inputs that satisfy the rule, with leads and the mean cross-entropy.")
+@click.option(
+    "--wrong", metavar="FILE", type=click.Path(path_type=Path), callback=writable,
+    help="Write every input that is not proved right to a table (CSV), with its lead.",
 )  # fmt: skip
 @click.option(
     "--strength",
@@ -67,19 +86,23 @@ _OF_THEOREMS = ("length", "rule", "strength", "journal", "workers", "cluster", "
     "--arithmetic", type=Arithmetic(lambda kind: kind.proves), default="exact",
     help="What it is proved in. Default: exact for a circuit or a tiny model, arb for a small one, else certified; a line says so.",
 )  # fmt: skip
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(("text", "json", "html")), default="text", show_default=True, help="html: with --count."
+)
 @output_option
 def command(
-    source: str, length: int | None, rule: str | None, strength: str | None, journal: Path | None, workers: int | None,
-    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, asked: Input, reading: str,
-    changes: tuple[str, ...], hard: bool, mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
+    source: str, length: int | None, domain: str | None, rule: str | None, steps: int | None, positions: str | None, count: bool,
+    wrong: Path | None, strength: str | None, journal: Path | None, workers: int | None, cluster: str | None, schedule: str | None,
+    tile: int, forget_rescaling: bool, asked: Input, reading: str, changes: tuple[str, ...], hard: bool, mask: str | None,
+    digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
     from exactformer.worksheets.cost import PROVING
 
     keep_the_source(source, output)
+    keep_the_source(source, wrong)
     refuse(
-        schedule is None and length is None,
+        schedule is None and length is None and domain is None and not (rule or "").endswith(".csv"),
         "--length: is missing: up to which length is the theorem to be proved? (or: --schedule)",
     )
     for option in _OF_THEOREMS if schedule is not None else _OF_SCHEDULES:
@@ -88,27 +111,34 @@ def command(
     if schedule is not None:
         _schedule(source, schedule, tile, forget_rescaling, asked, reading, digits, output)
         return
-    assert length is not None
+    refuse(length is not None and domain is not None, "--length: does not go with --domain, which says it")
+    refuse(form == "html" and not count, "--format html: goes with --count")
     searching = strength == SEARCH
     refuse(
-        searching and bool(changes or hard or rule or form != "text"),
-        "--strength search: does not go with --set, --hard, --rule or --format json",
+        searching and bool(changes or hard or rule or form != "text" or domain or count or wrong or positions),
+        "--strength search: does not go with --set, --hard, --rule, --domain, --count, --wrong, --positions or --format json",
     )
     refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
     if rule == "relative":
-        extra = next((name for name in ("strength", "journal", "workers", "cluster", "form", "arithmetic") if given(name)), None)
+        others = [name for name in _OF_THEOREMS if name not in ("length", "rule", "changes", "hard", "mask")]
+        extra = next((name for name in others if given(name)), None)
         refuse(extra is not None, f"--{'format' if extra == 'form' else extra}: does not go with --rule relative")
+        refuse(length is None, "--length: is missing: up to which position?")
+        assert length is not None
         _relative(opened(source, changes, reading=reading), source, length, output)
         return
     worksheet = loaded(source, reading)
-    longer = length if worksheet.circuit is not None and length > worksheet.circuit.length else None
+    longer = length if worksheet.circuit is not None and (length or 0) > worksheet.circuit.length else None
     worksheet = changed(worksheet, changes, hard, mask, None if searching else strength, longer)
     if searching:
         refuse(worksheet.circuit is None, f"--strength search: {source} has no circuit")
+        assert length is not None
         _search(worksheet, length, arithmetic, journal, workers, cluster, output)
     else:
-        question = _Question(worksheet, rule, length, source)
-        if worksheet.circuit is None:  # the logits of circuits may tie, which only exact numbers prove
+        question = Question(worksheet, source, rule, length, domain, positions, steps)
+        if not given("arithmetic") and (count or domain or wrong or positions or rule not in (None, "sorted")):
+            arithmetic = _BATCHES
+        elif worksheet.circuit is None:  # the logits of circuits may tie, which only exact numbers prove
             arithmetic = settled_arithmetic(arithmetic, worksheet, question.longest, PROVING)
         command = ["exactformer", "trace", source, *(part for change in changes for part in ("--set", change)), *["--hard"] * hard]
         options = {
@@ -118,7 +148,7 @@ def command(
             "arithmetic": arithmetic if arithmetic != "exact" else None,
         }
         command += [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
-        _theorem(question, arithmetic, journal, workers, cluster, form, output, command)
+        _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong)
 
 
 def _relative(worksheet: Any, source: str, length: int, output: Path | None) -> None:
@@ -140,55 +170,42 @@ def _relative(worksheet: Any, source: str, length: int, output: Path | None) -> 
     sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[whole])
 
 
-class _Question:
-    """What is to be proved: the domain, the rule, and how many tokens."""
-
-    def __init__(self, worksheet: Any, rule: str | None, length: int, source: str) -> None:
-        from exactformer.proofs import Sequences, Sorted
-
-        vocabulary, longest = worksheet.model.config.vocabulary, worksheet.model.config.length
-        self.worksheet = worksheet
-        self.rule, self.steps, shortest = worksheet.rule, 1, 1
-        if rule == "sorted":
-            self.rule, self.steps, shortest = Sorted(length, vocabulary), length, length
-        refuse(worksheet.model.config.unembedding == "none", f"{source}: the model has no logits: there is no token to prove")
-        refuse(self.rule is None, f"{source}: has no circuit and so no rule of its own; give one: --rule sorted")
-        needed = length + self.steps - 1
-        refuse(longest is not None and needed > longest, f"--length: {needed} positions are needed, the model has {longest}")
-        self.longest = needed
-        self.domain = Sequences(vocabulary, length, shortest)
-        refuse(
-            self.domain.size > _MOST_INPUTS,
-            f"--length: there are {self.domain.size:,} inputs; a proof takes up to {_MOST_INPUTS:,}",
-        )
-
-
 def _theorem(
-    question: _Question, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
-    output: Path | None, command: list[str],
+    question: Question, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
+    output: Path | None, command: list[str], count: bool, wrong: Path | None,
 ) -> None:  # fmt: skip
-    from exactformer.proofs import prove
-    from exactformer.render import theorems
+    from exactformer.cli.wrong import written
+    from exactformer.proofs import Product, prove
+    from exactformer.render import counts, theorems
+    from exactformer.worksheets.cost import last_arithmetic
 
     worksheet, model, domain = question.worksheet, question.worksheet.model, question.domain
-    if not kind(arithmetic).stepwise:  # takes a model of any size
+    if not kind(arithmetic).stepwise:  # takes a model of any size, and a domain of any size
+        kind(arithmetic)().check(model.config)
         worksheet.checked()
     else:
+        refuse(count, f"--count: goes with --arithmetic {_BATCHES}")
+        size = len(domain) if isinstance(domain, list) else domain.size
+        refuse(size > _MOST_INPUTS, f"--length: there are {size:,} inputs; one by one, a proof takes up to {_MOST_INPUTS:,}")
+        domain = list(domain) if isinstance(domain, Product) else domain
         worksheet.fits(arithmetic, question.longest)
-    with Progress() as progress:
+    with Progress() as progress, written(wrong) as failed:
         kept = Kept(journal, progress)
         try:
             report = prove(
-                model, domain, question.rule, circuit=worksheet.circuit, steps=question.steps, arithmetic_name=arithmetic,
-                journal=kept.named, workers=workers, cluster=cluster, progress=kept.heard,
+                model, domain, question.rule, circuit=worksheet.circuit, steps=question.steps, positions=question.positions,
+                arithmetic_name=arithmetic, journal=kept.named, workers=workers, cluster=cluster, progress=kept.heard,
+                loss=count, wrong=failed, last=None if kind(arithmetic).stepwise else last_arithmetic(model, question.longest),
             )  # fmt: skip
         except KeyboardInterrupt:
             kept.interrupted()
             sys.exit(INTERRUPTED)
     kept.done()
     with signs_of_life("all cases are done, writing the report"):
-        shown = theorems.RENDERERS[form](report, worksheet, command)
+        shown = (counts.RENDERERS if count else theorems.RENDERERS)[form](report, worksheet, command)
     emit(shown, output)
+    if count:
+        sys.exit(UNDECIDED if report.counts["undecided"] else DONE)
     sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
 
 

@@ -92,11 +92,28 @@ class Model:
             raise InputError(f"position {length}: the model has {length} positions, the input {start + len(given)} tokens")
         return list(map(int, given))
 
+    def checked_many(self, ids: Any, start: int = 0) -> Any:
+        """The same of many sequences of one length, as an array of ids [sequences, T].
 
-def forward(model: Model, ids: Sequence[int], ops: Values, note: Note = unnoted, cache: Cache | None = None) -> Any:
+        >>> from exactformer.worksheets import load
+        >>> load("capstone").model.checked_many(np.array([[0, 1], [1, 7]]))
+        Traceback (most recent call last):
+        exactformer.model.errors.InputError: position 1: the token 7 is not in the vocabulary of 3
+        """
+        if not isinstance(ids, np.ndarray) or ids.ndim != 2 or ids.dtype.kind not in "iu" or not ids.size:
+            raise InputError("many sequences: give an array of ids, [sequences, tokens], that is not empty")
+        out = (ids < 0) | (ids >= len(self.config.vocabulary))
+        for sequence in np.flatnonzero(out.any(axis=1))[:1]:
+            self.checked(ids[sequence], start)
+        self.checked(ids[0], start)
+        return ids
+
+
+def forward(model: Model, ids: Sequence[int] | Any, ops: Values, note: Note = unnoted, cache: Cache | None = None) -> Any:
     """The logits [T, vocabulary] of the tokens `ids`, or the last stream [T, dim] of a model without unembedding.
 
-    Every step on the way is given to `note`. With a `cache`, `ids` are the tokens that follow those computed with it before.
+    Every step on the way is given to `note`. With a `cache`, `ids` are the tokens that follow those computed with it before. Many
+    sequences at once are an array of ids [sequences, T], for an arithmetic that takes them: their rows follow one another.
     """
     return through(model, ids, ops, range(model.config.blocks), None, note, cache).value
 
@@ -118,8 +135,8 @@ def through(
     ops.check(model.config)
     past = None if cache is None else cache.begin(model, ops)
     weights, start = model.weights, 0 if past is None else past.length
-    ids = model.checked(ids, start)
-    p = Recorder(model.config, ops, ops.watched(note), range(start, start + len(ids)), past)
+    ids = model.checked_many(ids, start) if ops.many else model.checked(ids, start)
+    p = Recorder(model.config, ops, ops.watched(note), range(start, start + np.shape(ids)[-1]), past)
     x = embedding(p, weights, ids) if x is None else x
     for n in blocks:
         x = _block(p, weights.blocks[n], n, x)

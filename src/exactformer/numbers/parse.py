@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ from exactformer.numbers.nodes import Exact, Number
 _DIGITS = "[0-9]+(?:_[0-9]+)*"  # ASCII: other alphabets have digits too, which are easily taken for something else
 _DECIMAL = re.compile(rf"([+-]?)({_DIGITS})?(?:\.({_DIGITS})?)?(?:[eE]([+-]?[0-9]+))?")
 _BLANKS = " \t\r\n"
+_TENS = tuple(fmpz(10) ** k for k in range(40))
 _LONGEST = 10_000  # digits of a literal, and size of its decimal exponent: enough for anyone, too little to fill memory
 
 
@@ -35,6 +37,24 @@ def exact(value: Any) -> Exact:
     if isinstance(number, Exact):
         return number
     raise TypeError(f"{value!r} is not a rational number")
+
+
+def exact_decimals(values: Iterable[int | str]) -> list[Exact]:
+    """Of many numbers as a file writes them, integers and decimals, the same as `exact` of each.
+
+    >>> exact_decimals(["-0.5", 3, "1e-2"])
+    [exact('-1/2'), exact('3'), exact('1/100')]
+    """
+    return [_plain(value) for value in values]
+
+
+def _plain(value: int | str) -> Exact:
+    """Nearly all decimals are short and without an exponent: an integer over a power of ten."""
+    if type(value) is not int and len(value) <= len(_TENS):  # type: ignore[arg-type]
+        whole, _, fraction = value.partition(".")  # type: ignore[union-attr]
+        if (whole.removeprefix("-") + fraction).isdecimal() and value.isascii():  # type: ignore[union-attr]
+            return Exact(fmpq(int(whole + fraction), _TENS[len(fraction)]))
+    return exact(value)
 
 
 def from_float(value: Any) -> Exact:

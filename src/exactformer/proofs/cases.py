@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flint import arb
 
@@ -17,6 +17,9 @@ from exactformer.numbers import Undecided
 from exactformer.numbers.decimals import outwards
 from exactformer.numbers.digits import ball_bounds, decimal_bounds
 from exactformer.proofs.answers import MOST_LOGITS, bounds, reason
+
+if TYPE_CHECKING:
+    from exactformer.certificates.proving import Certified
 
 _DIGITS = 12
 _BITS = (64, 128, 256, 512, 1024)  # of balls
@@ -62,18 +65,8 @@ class Case:
         """The same in certified arrays, which set their precision themselves."""
         from exactformer.certificates import prove_tokens
 
-        names = self.model.config.vocabulary
-        for found in prove_tokens(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS):
-            if found.token is None:
-                yield {"token": None, "proved": False, "why": reason(found.why)}
-                return
-            ties = [names[i] for i in found.ties]
-            if len(names) > MOST_LOGITS:
-                lead = None if ties or found.margin is None else _outer(*found.margin)
-                yield _won(names[found.token], True, ties, lead=lead and lead[0])
-            else:
-                logits = {names[entry.token]: _outer(entry.low, entry.high) for entry in found.top}
-                yield _won(names[found.token], True, ties, logits=logits)
+        found = prove_tokens(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS)
+        return certified_answers(self.model, found)
 
     def _continued(self, ids: list[int], ops: Values) -> Iterator[dict[str, Any]]:
         """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""
@@ -87,6 +80,22 @@ class Case:
                 return
             new = [choice.index]
             ids = [*ids, choice.index]
+
+
+def certified_answers(model: Model, proved: Iterable[Certified]) -> Iterator[dict[str, Any]]:
+    """Tokens of certified passes as answers: up to the first that is undecided."""
+    names = model.config.vocabulary
+    for found in proved:
+        if found.token is None:
+            yield {"token": None, "proved": False, "why": reason(found.why)}
+            return
+        ties = [names[i] for i in found.ties]
+        if len(names) > MOST_LOGITS:
+            lead = None if ties or found.margin is None else _outer(*found.margin)
+            yield _won(names[found.token], True, ties, lead=lead and lead[0])
+        else:
+            logits = {names[entry.token]: _outer(entry.low, entry.high) for entry in found.top}
+            yield _won(names[found.token], True, ties, logits=logits)
 
 
 def _answer(choice: Choice, logits: Any, vocabulary: tuple[str, ...]) -> dict[str, Any]:

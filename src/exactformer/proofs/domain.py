@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import groupby, permutations, product
+from math import prod
 
 from exactformer.proofs.chunks import RunError
 
 Tokens = tuple[str, ...]
 Classes = tuple[tuple[str, ...], ...]
 _MOST = 5_000_000  # cases that are listed: they take memory before the first is computed
+_SHOWN = 16  # tokens of a set that are named
 _LONGEST = 4096  # tokens of a sequence: all lengths are listed
 
 
@@ -101,6 +103,42 @@ class Sequences:
             if sum(states.values()) > _MOST:
                 return _MOST + 1  # there are at least as many for every greater length
         return number
+
+
+@dataclass(frozen=True)
+class Product:
+    """Every sequence whose tokens come from these sets, one for each position.
+
+    >>> len(Product((("0", "1", "2"), ("+",), ("0", "1"))))
+    6
+    """
+
+    choices: tuple[Tokens, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "choices", tuple(map(tuple, self.choices)))
+        if not self.choices or not all(self.choices) or any(len(set(some)) < len(some) for some in self.choices):
+            raise ValueError("a product of sets of tokens of which one is empty or has a token twice, or there is none")
+
+    @property
+    def size(self) -> int:
+        return prod(map(len, self.choices))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Tokens]:
+        return product(*self.choices)
+
+    def __str__(self) -> str:
+        alike = groupby(map(_few, self.choices))
+        powers = [f"one of {some}" + (f" at {n} positions" if (n := len(list(same))) > 1 else "") for some, same in alike]
+        return f"every sequence of {len(self.choices)} tokens: {', then '.join(powers)}"
+
+
+def _few(tokens: Tokens) -> str:
+    """All tokens, or the first and the last of many."""
+    return " ".join(tokens) if len(tokens) <= _SHOWN else f"{' '.join(tokens[:3])} … {tokens[-1]} ({len(tokens):,} tokens)"
 
 
 def renamings(tokens: Tokens, classes: Classes) -> Iterator[dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from exactformer.numbers import Number
 from exactformer.numbers.spelling import spelled
 from exactformer.proofs.domain import Tokens
 
+if TYPE_CHECKING:
+    from exactformer.proofs.batches import Batches
+
 
 def fingerprint(model: str, cases: Iterable[Tokens], steps: int, arithmetic_name: str) -> str:
     """Of the answers to cases: this program's version, the arithmetic, how many tokens, the model's fingerprint, all inputs."""
@@ -22,6 +25,17 @@ def fingerprint(model: str, cases: Iterable[Tokens], steps: int, arithmetic_name
     digest = Digest("exactformer proof").add(__version__, arithmetic_name, steps, model)
     for tokens in cases:
         digest.add(tokens)
+    return digest.hexdigest()
+
+
+def batches_fingerprint(
+    model: str, batches: Batches, steps: int, positions: tuple[int, ...] | None, loss: bool, last: str | None
+) -> str:
+    """The same of batches of inputs; what is demanded of them is hashed with each."""
+    from exactformer import __version__
+
+    digest = Digest("exactformer proof by batches").add(__version__, steps, positions, loss, last, model, batches.most)
+    batches.add_to(digest)
     return digest.hexdigest()
 
 

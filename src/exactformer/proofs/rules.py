@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
+import numpy as np
+
 from exactformer.model.sight import Mask
 
 Tokens = tuple[str, ...]
@@ -139,6 +141,13 @@ class Sorted:
     @property
     def statement(self) -> str:
         return f"the first {self.prompt} tokens again, sorted"
+
+    def arrays(self, ids: Any, vocabulary: Tokens) -> tuple[Any, str]:
+        """All that must follow inputs [n, prompt], as ids."""
+        rank = np.array([self.order.index(token) if token in self.order else -1 for token in vocabulary])
+        if ids.shape[1] != self.prompt or (rank[ids] < 0).any():
+            raise ValueError(f"the rule sorts {self.prompt} tokens of {' '.join(self.order)}")
+        return np.take_along_axis(ids, np.argsort(rank[ids], axis=1, kind="stable"), axis=1), "sorted"
 
     def __call__(self, tokens: Tokens) -> Demand:
         in_order = sorted(tokens[: self.prompt], key=self.order.index)

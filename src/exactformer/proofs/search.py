@@ -8,8 +8,9 @@ from pathlib import Path
 
 from exactformer.circuits.circuit import Circuit
 from exactformer.proofs.domain import Sequences, Tokens
+from exactformer.proofs.report import PROVED, REFUTED, Failure, Report
 from exactformer.proofs.rules import Rule
-from exactformer.proofs.theorem import PROVED, REFUTED, Failure, Report, prove
+from exactformer.proofs.theorem import prove
 
 CAP = 300
 

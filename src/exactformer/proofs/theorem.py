@@ -5,98 +5,58 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from exactformer.arithmetics import ARITHMETICS
+from exactformer.arithmetics import ARITHMETICS, kind
 from exactformer.circuits.circuit import Circuit
 from exactformer.circuits.symmetry import interchangeable
 from exactformer.model import Model
 from exactformer.proofs.answers import Answer, read
+from exactformer.proofs.batches import Batches, Inputs, asking
 from exactformer.proofs.cases import Case
 from exactformer.proofs.chunks import RunError
-from exactformer.proofs.domain import Classes, Sequences, Tokens, renamings
-from exactformer.proofs.fingerprint import fingerprint, model_fingerprint
-from exactformer.proofs.rules import Demand, Rule, demand, statement
+from exactformer.proofs.deciding import Deciding
+from exactformer.proofs.domain import Classes, Product, Sequences, Tokens
+from exactformer.proofs.fingerprint import batches_fingerprint, fingerprint, model_fingerprint
+from exactformer.proofs.judging import judge
+from exactformer.proofs.report import Report
+from exactformer.proofs.rules import Rule, demand, statement
 from exactformer.proofs.runner import run
-from exactformer.showing import Shown
+from exactformer.proofs.tally import Tally, Wrong
 
-PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
-_MOST_KEPT = 10  # counterexamples and undecided cases that a report keeps
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A case that is not proved: the input, what was demanded, and what came instead."""
-
-    tokens: Tokens
-    right: tuple[str, ...]
-    token: str | None
-    ties: tuple[str, ...]
-    verdict: str
-    why: str
-
-
-@dataclass
-class Kind:
-    """The sequences of one kind: how many, and where a demanded token leads the others by least."""
-
-    sequences: int = 0
-    margin: Fraction | None = None  # proved: the lead is at least this
-    at: Tokens = ()
-
-    def count(self, tokens: Tokens, number: int, margin: Fraction | None) -> None:
-        self.sequences += number
-        # Of equal margins the first sequence, whatever the order in which cases finish.
-        if margin is not None and (self.margin is None or (margin, len(tokens), tokens) < (self.margin, len(self.at), self.at)):
-            self.margin, self.at = margin, tokens
-
-
-@dataclass
-class Report(Shown):
-    """What was shown. Counts are of sequences; `cases` of them were computed, the others are renamings of these."""
-
-    statement: str
-    arithmetic: str
-    classes: Classes
-    cases: int
-    sequences: int
-    steps: int = 1
-    exact_ties: bool = False  # must all tokens that are demanded tie? With hard attention they must
-    counts: dict[str, int] = field(default_factory=lambda: {PROVED: 0, REFUTED: 0, UNDECIDED: 0})
-    kinds: dict[str, Kind] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
-    seconds: float = 0.0
-    resumed: int = 0  # cases that an earlier run had finished
-
-    @property
-    def verdict(self) -> str:
-        """Proved where every single sequence is."""
-        if self.counts[REFUTED]:
-            return REFUTED
-        return PROVED if self.counts[PROVED] == self.sequences > 0 else UNDECIDED
+Journal = Path | Callable[[str], Path | None] | None
+Domain = Sequences | Product | Sequence[Tokens]
 
 
 def prove(
     model: Model,
-    domain: Sequences | Sequence[Tokens],
+    domain: Domain,
     rule: Rule,
     *,
     circuit: Circuit | None = None,
     steps: int = 1,
+    positions: Sequence[int] | None = None,
     arithmetic_name: str = "exact",
-    journal: Path | Callable[[str], Path | None] | None = None,
+    journal: Journal = None,
     workers: int | None = None,
     cluster: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     stop_at_failure: bool = False,
+    loss: bool = False,
+    wrong: Callable[[Wrong], None] | None = None,
+    last: str | None = None,
 ) -> Report:
     """Prove, for every sequence of the domain, that the next token (or each of the next `steps`) is what the rule demands.
 
     With the `circuit` of a model it is found out which tokens are interchangeable, and proved (`circuits.interchangeable`): of
     sequences that differ by a renaming of these, one is computed. The rule is asked about every single sequence, so nothing is
     assumed of it. `journal` is a file that keeps finished cases, or a function that names it, given the fingerprint of the proof.
+
+    In the arithmetic `certified`, inputs are computed many at a time, and the domain may be of any size. There, answers may be
+    asked for at other `positions` of the input: the rule then names one for each. With `loss`, the mean cross-entropy of what is
+    demanded is enclosed; `wrong` is told every input that is not proved right, in the order of the domain; what limbs leave
+    undecided, such as ties, the arithmetic `last` is asked about.
 
     >>> from exactformer import load
     >>> model = load("capstone").model
@@ -105,61 +65,123 @@ def prove(
     >>> report.verdict, report.counts["refuted"], report.failures[0].tokens, report.failures[0].token
     ('refuted', 2, ('b',), 'b')
     """
-    inputs = _inputs(domain)
-    _check(model, inputs, steps, arithmetic_name)
-    classes: Classes = tuple((token,) for token in model.config.vocabulary)
-    if isinstance(inputs, Sequences):
-        # Only for one token: of tokens that tie the lowest index is fed back, which renaming does not keep.
-        classes = inputs.within(interchangeable(model, circuit) if steps == 1 else classes)
-        cases = inputs.representatives(classes)
-        claim, number = f"for {inputs}", inputs.size
-    else:  # a list, out of which renamings may lead
-        claim, number, cases = f"for each of {len(inputs):,} inputs", len(inputs), inputs
-    claim += ", the model's next "
-    claim += f"token is {statement(rule)}" if steps == 1 else f"{steps} tokens, each fed back, are {statement(rule)}"
-    report = Report(claim, arithmetic_name, classes, len(cases), number, steps, model.config.hard)
-    start, vocabulary, before = time.monotonic(), model.config.vocabulary, model_fingerprint(model)
-    kept: list[int] = []
+    inputs, many = _inputs(domain), not kind(arithmetic_name).stepwise if arithmetic_name in ARITHMETICS else False
+    places = None if positions is None else tuple(positions)
+    _check(model, inputs, steps, arithmetic_name, places)
+    if not many and (places is not None or loss or wrong is not None or isinstance(inputs, Product)):
+        raise RunError(
+            f"arithmetic {arithmetic_name}: positions, losses, products and lists of all that is wrong go with certified"
+        )
+    start, before, kept = time.monotonic(), model_fingerprint(model), list[int]()
 
     def heard(done: int, total: int) -> None:
         kept.append(done)
         progress(done, total)
 
-    def answers(said: object) -> list[Answer]:
-        return read(said, steps, vocabulary, arithmetic_name)
-
-    key = fingerprint(before, cases, steps, arithmetic_name) if journal is not None else ""
-    results = run(
-        Case(model, arithmetic_name, steps), cases, fingerprint=key, journal=journal(key) if callable(journal) else journal,
-        check=answers, workers=workers, cluster=cluster, progress=heard,
-    )  # fmt: skip
-    for index, said in results:
-        _judge(report, rule, cases[index], answers(said), vocabulary)
-        if stop_at_failure and report.failures:
-            results.close()
-            break
+    claim = _claim(inputs, rule, steps, places)
+    how: dict[str, Any] = {"journal": journal, "workers": workers, "cluster": cluster, "progress": heard}
+    if many:
+        report = _by_batches(
+            model, inputs, rule, claim, steps, places, arithmetic_name, before, stop_at_failure, loss, wrong, last, how
+        )
+    else:
+        assert not isinstance(inputs, Product)
+        report = _by_cases(model, inputs, rule, claim, circuit, steps, arithmetic_name, before, stop_at_failure, how)
     if model_fingerprint(model) != before:
         raise RunError("the weights of the model were changed while it was being proved: nothing is proved of either model")
     judged = sum(report.counts.values())
-    if judged != number and not (stop_at_failure and report.failures):
-        raise AssertionError(f"{judged} sequences were judged, of {number}")
+    if judged != report.sequences and not (stop_at_failure and report.failures):
+        raise AssertionError(f"{judged} sequences were judged, of {report.sequences}")
     report.seconds, report.resumed = time.monotonic() - start, kept[0] if kept else 0
-    _keep_the_first(report)
+    report.keep_the_first()
     report.kinds = dict(sorted(report.kinds.items()))
     return report
 
 
-def _keep_the_first(report: Report) -> None:
-    """The shortest failures, whatever the order in which cases finish."""
-    report.failures.sort(key=lambda f: (f.verdict != REFUTED, len(f.tokens), f.tokens))
-    del report.failures[_MOST_KEPT:]
+def _by_cases(
+    model: Model, inputs: Sequences | list[Tokens], rule: Rule, claim: str, circuit: Circuit | None, steps: int,
+    arithmetic_name: str, before: str, stop_at_failure: bool, how: dict[str, Any],
+) -> Report:  # fmt: skip
+    """One case after the other: what a model says after it knows no rule."""
+    vocabulary = model.config.vocabulary
+    classes: Classes = tuple((token,) for token in vocabulary)
+    if isinstance(inputs, Sequences):
+        # Only for one token: of tokens that tie the lowest index is fed back, which renaming does not keep.
+        classes = inputs.within(interchangeable(model, circuit) if steps == 1 else classes)
+    cases = inputs.representatives(classes) if isinstance(inputs, Sequences) else inputs
+    report = Report(claim, arithmetic_name, classes, len(cases), _size(inputs), steps, model.config.hard)
+
+    def answers(said: object) -> list[Answer]:
+        return read(said, steps, vocabulary, arithmetic_name)
+
+    key = fingerprint(before, cases, steps, arithmetic_name) if how["journal"] is not None else ""
+    how = how | {"journal": _named(how["journal"], key)}
+    results = run(Case(model, arithmetic_name, steps), cases, fingerprint=key, check=answers, **how)
+    for index, said in results:
+        judge(report, lambda _, sequence: demand(rule, sequence), cases[index], answers(said), vocabulary)
+        if stop_at_failure and report.failures:
+            results.close()
+            break
+    return report
 
 
-def _inputs(domain: Sequences | Sequence[Tokens]) -> Sequences | list[Tokens]:
+def _by_batches(
+    model: Model, inputs: Inputs, rule: Rule, claim: str, steps: int, places: tuple[int, ...] | None, arithmetic_name: str,
+    before: str, stop_at_failure: bool, loss: bool, wrong: Callable[[Wrong], None] | None, last: str | None, how: dict[str, Any],
+) -> Report:  # fmt: skip
+    """Many inputs at a time. What is demanded of them goes with them; the rule is asked here, about each."""
+    vocabulary, longest = model.config.vocabulary, _longest(inputs) + steps - 1
+    answers = steps if places is None else len(places)
+    classes: Classes = tuple((token,) for token in vocabulary)
+    batches = Batches(inputs, model.config, longest, asking(rule, vocabulary, steps, places))
+    report = Report(claim, arithmetic_name, classes, batches.inputs, batches.inputs, steps, model.config.hard)
+    tally = Tally(report, batches, vocabulary, answers, places, lambda _, sequence: demand(rule, sequence), wrong)
+    key = batches_fingerprint(before, batches, steps, places, loss, last) if how["journal"] is not None else ""
+    how = how | {"journal": _named(how["journal"], key), "workers": how["workers"] or (1 if len(batches) == 1 else None)}
+    heard, inputs_of = how["progress"], batches.inputs / len(batches)
+    how["progress"] = lambda done, total: heard(round(done * inputs_of), batches.inputs)
+    results = run(Deciding(model, steps, places, loss, last), batches, fingerprint=key, check=tally.read, **how)
+    for _, said in results:
+        tally.add(said)
+        if stop_at_failure and report.failures:
+            results.close()
+            break
+    if loss and tally.loss is not None:
+        report.loss = (tally.loss[0] / (batches.inputs * answers), tally.loss[1] / (batches.inputs * answers))
+    return report
+
+
+def _named(journal: Journal, key: str) -> Path | None:
+    return journal(key) if callable(journal) else journal
+
+
+def _size(inputs: Inputs) -> int:
+    return len(inputs) if isinstance(inputs, list) else inputs.size
+
+
+def _longest(inputs: Inputs) -> int:
+    if isinstance(inputs, Product):
+        return len(inputs.choices)
+    return inputs.longest if isinstance(inputs, Sequences) else max(map(len, inputs))
+
+
+def _claim(inputs: Inputs, rule: Rule, steps: int, places: tuple[int, ...] | None) -> str:
+    over = f"for each of {len(inputs):,} inputs" if isinstance(inputs, list) else f"for {inputs}"
+    if places is not None:
+        named = (
+            f"answers at positions {', '.join(map(str, places))} are" if len(places) > 1 else f"answer at position {places[0]} is"
+        )
+        return f"{over}, the model's {named} {statement(rule)}"
+    return f"{over}, the model's next " + (
+        f"token is {statement(rule)}" if steps == 1 else f"{steps} tokens, each fed back, are {statement(rule)}"
+    )
+
+
+def _inputs(domain: Domain) -> Inputs:
     """The domain as data of its own, which says the same whenever it is asked: no subclass, no list that changes later."""
-    if type(domain) is Sequences:
+    if type(domain) is Sequences or type(domain) is Product:
         return domain
-    if isinstance(domain, Sequences) or not isinstance(domain, list | tuple):
+    if isinstance(domain, Sequences | Product) or not isinstance(domain, list | tuple):
         raise RunError(f"the domain is of the type {type(domain).__name__}: give Sequences, or a list of inputs")
     inputs: list[Tokens] = []
     for n, tokens in enumerate(domain):
@@ -172,7 +194,7 @@ def _inputs(domain: Sequences | Sequence[Tokens]) -> Sequences | list[Tokens]:
     return inputs
 
 
-def _check(model: Model, inputs: Sequences | list[Tokens], steps: int, arithmetic_name: str) -> None:
+def _check(model: Model, inputs: Inputs, steps: int, arithmetic_name: str, places: tuple[int, ...] | None) -> None:
     """Refuse before any work what could not be proved of this model."""
     config = model.config
     if config.unembedding == "none":
@@ -181,7 +203,8 @@ def _check(model: Model, inputs: Sequences | list[Tokens], steps: int, arithmeti
         raise RunError(f"{steps!r} steps: at least 1 token must be demanded")
     if arithmetic_name not in ARITHMETICS:
         raise RunError(f"{arithmetic_name!r} is not an arithmetic: there are {', '.join(ARITHMETICS)}")
-    listed, known = [inputs.vocabulary] if isinstance(inputs, Sequences) else inputs, set(config.vocabulary)
+    known = set(config.vocabulary)
+    listed = [inputs.vocabulary] if isinstance(inputs, Sequences) else inputs.choices if isinstance(inputs, Product) else inputs
     if not listed:
         raise RunError("the domain is empty: there is nothing to prove")
     for tokens in listed:
@@ -189,75 +212,18 @@ def _check(model: Model, inputs: Sequences | list[Tokens], steps: int, arithmeti
             raise RunError("the domain has an empty input: after nothing, no token is predicted")
         if strange := [token for token in tokens if token not in known]:
             raise RunError(f"the domain has the token {strange[0]!r}, which is not in the vocabulary of the model")
-    longest = inputs.longest if isinstance(inputs, Sequences) else max(map(len, inputs))
+    longest = _longest(inputs)
     if config.length is not None and longest + steps - 1 > config.length:
         raise RunError(f"{longest + steps - 1} positions are needed, the model has {config.length}")
+    if places is not None:
+        _check_places(inputs, steps, places)
 
 
-def _judge(report: Report, rule: Rule, tokens: Tokens, answers: list[Answer], vocabulary: Tokens) -> None:
-    """Compare what the model says with what the rule demands, for a sequence and all its renamings."""
-    for renaming in renamings(tokens, report.classes):
-        # Tokens that the sequence does not have may be renamed too, where the answer names them: every renaming of them is alike.
-        full = renaming | _rest(renaming, report.classes)
-        verdict, failure, kind, margin, renamed = UNDECIDED, None, "", None, tuple(full[t] for t in tokens)
-        sequence = renamed
-        for answer in answers:
-            wanted = demand(rule, sequence)
-            given = _renamed(answer, full, vocabulary)
-            verdict = _verdict(given, wanted, len(vocabulary), report.exact_ties)
-            kind = kind or wanted.kind
-            if verdict != PROVED:
-                failure = Failure(sequence, tuple(sorted(wanted.right)), given.token, given.ties, verdict, given.why)
-                break
-            assert given.token is not None
-            lead = _lead(given, wanted)
-            margin = lead if margin is None else margin if lead is None else min(margin, lead)
-            sequence = (*sequence, given.token)
-        report.counts[verdict] += 1
-        report.kinds.setdefault(kind, Kind()).count(renamed, 1, margin)
-        if failure is not None:
-            report.failures.append(failure)
-            if len(report.failures) > 10 * _MOST_KEPT:
-                _keep_the_first(report)
-
-
-def _rest(renaming: dict[str, str], classes: Classes) -> dict[str, str]:
-    """A renaming of the tokens that are left, within their classes."""
-    rest: dict[str, str] = {}
-    for members in classes:
-        old = [t for t in members if t not in renaming]
-        new = [t for t in members if t not in {renaming.get(m) for m in members}]
-        rest |= dict(zip(old, new, strict=True))
-    return rest
-
-
-def _renamed(answer: Answer, names: dict[str, str], vocabulary: Tokens) -> Answer:
-    """The answer to a renamed sequence: of tokens that tie, the winner is again the first of the vocabulary."""
-    if answer.token is None:
-        return answer
-    token, *ties = sorted((names[t] for t in (answer.token, *answer.ties)), key=vocabulary.index)
-    logits = None if answer.logits is None else {names[name]: bounds for name, bounds in answer.logits.items()}
-    return replace(answer, token=token, ties=tuple(ties), logits=logits)
-
-
-def _verdict(answer: Answer, wanted: Demand, vocabulary: int, exactly: bool) -> str:
-    """Proved where the winner, and all that ties with it, are right: `exactly` these. Nothing demanded is met by a tie of all."""
-    if not answer.proved:
-        return UNDECIDED
-    if answer.token is None:
-        return REFUTED
-    winners = {answer.token, *answer.ties}
-    if not wanted.right:
-        return PROVED if len(winners) == vocabulary else REFUTED
-    return PROVED if (winners == wanted.right if exactly else winners <= wanted.right) else REFUTED
-
-
-def _lead(answer: Answer, wanted: Demand) -> Fraction | None:
-    """How far the winner is ahead of every token that is not right, at least."""
-    if answer.logits is None or not wanted.right:
-        return answer.lead
-    others = [bounds for token, bounds in answer.logits.items() if token not in wanted.right]
-    winner = answer.logits[answer.token or ""]
-    if winner is None or not others or None in others:
-        return None
-    return winner[0] - max(bounds[1] for bounds in others if bounds is not None)
+def _check_places(inputs: Inputs, steps: int, places: tuple[int, ...]) -> None:
+    shortest = inputs.shortest if isinstance(inputs, Sequences) else min(map(len, inputs)) if isinstance(inputs, list) else None
+    shortest = len(inputs.choices) if isinstance(inputs, Product) else shortest
+    assert shortest is not None
+    if steps != 1:
+        raise RunError("positions: tokens that are fed back follow the last one")
+    if not places or any(type(p) is not int or not 0 <= p < shortest for p in places) or list(places) != sorted(set(places)):
+        raise RunError(f"positions {places!r}: give some of the positions of every input, from 0 to {shortest - 1}, in order")

@@ -1,7 +1,8 @@
 """Files of strangers, read strictly: of bounded size, as JSON or TOML without surprises, field by field, each of its kind."""
 
 from exactformer.reading.arrays import Saved, saved_array, saved_arrays, times
-from exactformer.reading.documents import Decimal, json_lines, json_table, json_value, toml_table
+from exactformer.reading.documents import json_lines, json_table, json_value, toml_table
+from exactformer.reading.number_arrays import Decimal
 from exactformer.reading.regular import decoded, open_regular, read_regular
 from exactformer.reading.table import Table, described
 

@@ -11,17 +11,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from exactformer.messages import Refused, quoted, short
+from exactformer.reading.number_arrays import Decimal, put_back, taken_out
 from exactformer.reading.regular import decoded, open_regular
 from exactformer.reading.toml_limits import toml_problem
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _BARE_FRACTION = re.compile(r"[\[,=]\s*(-?[0-9]{1,20}/[0-9]{1,20})\s*[\],\n]")
-
-
-class Decimal(str):
-    """A decimal as the file writes it: 1e-05 is 1/100000, and not the float next to it."""
-
-    __slots__ = ()
 
 
 class _Problem(ValueError):
@@ -88,11 +83,13 @@ def toml_table(text: str, name: str, refusal: type[Refused]) -> dict[str, Any]:
     >>> toml_table("a = 0.50", "x.toml", Refused)
     {'a': '0.50'}
     """
-    if problem := toml_problem(text):
+    short_text, arrays = taken_out(text)
+    if problem := toml_problem(short_text):
         raise refusal(name, problem)
     try:
-        document = tomllib.loads(text, parse_float=Decimal)
+        document = tomllib.loads(short_text, parse_float=Decimal)
         control = next(_controls(document), None)
+        put_back(document, arrays)
     except RecursionError:
         raise refusal(name, "is nested too deeply") from None
     except tomllib.TOMLDecodeError as error:

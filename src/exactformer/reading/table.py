@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from exactformer.messages import Refused, quoted, short
 from exactformer.numbers import Exact, exact
-from exactformer.reading.documents import Decimal
+from exactformer.reading.number_arrays import Decimal
 
 _MISSING: Any = object()
 _MOST_NAMES = 20  # of fields in a message

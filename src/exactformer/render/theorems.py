@@ -12,8 +12,8 @@ from typing import Any
 from exactformer.model import InputError
 from exactformer.numbers.decimals import outwards
 from exactformer.proofs.domain import Tokens
+from exactformer.proofs.report import Failure, Report
 from exactformer.proofs.search import Strength
-from exactformer.proofs.theorem import Failure, Report
 from exactformer.render import json as as_json
 from exactformer.render.tables import entry, grid
 from exactformer.trace import Trace

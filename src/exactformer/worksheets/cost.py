@@ -28,6 +28,7 @@ MOST_PARTS = 5_000_000  # of formulas that are proved equal: about 20 µs each
 # than balls where a model is small. A trace is read, and worth waiting for; a proof has thousands of passes.
 TRACING: Limits = {"exact": MOST_MULTIPLICATIONS, "arb": None}
 GENERATING: Limits = {"exact": 100_000, "arb": None}  # all tokens together
+MOST_OF_THE_LAST = 20_000  # of an exact pass over an input that batches and limbs leave undecided
 PROVING: Limits = {"exact": 1_000, "arb": 20_000, "certified": None}  # one case
 
 
@@ -48,6 +49,11 @@ def default_arithmetic(model: Model, length: int, limits: Limits) -> tuple[str, 
         return name, ""
     taken = f"an {first} pass over {length:,} token{'s' * (length != 1)} takes {needed:,} multiplications"
     return name, f"{taken}, and {first} is the default up to {limits[first]:,}"
+
+
+def last_arithmetic(model: Model, length: int) -> str | None:
+    """For single inputs of which balls prove nothing, such as ties: `exact`, where a pass takes little time."""
+    return "exact" if multiplications(model.config, length) <= MOST_OF_THE_LAST and kind("exact").takes(model.config) else None
 
 
 def _fits(arithmetic: str, model: Model) -> bool:

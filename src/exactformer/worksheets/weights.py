@@ -8,27 +8,86 @@ from dataclasses import MISSING
 from dataclasses import fields as declared_fields
 from functools import cache
 from hashlib import shake_256
+from itertools import chain
 from math import prod
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from flint import fmpq
 
+from exactformer.checkpoints.safetensors import Tensor, read_tensors
+from exactformer.messages import quoted
 from exactformer.model import BlockWeights, Config, ConfigError, Model, Weights
+from exactformer.model.weights import assembled, declared
 from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
+from exactformer.numbers.parse import exact_decimals
 from exactformer.reading import Decimal, described
 from exactformer.tokenizers import Tokenizer
 from exactformer.worksheets.reader import Table, WorksheetError
 
 _MOST_ENTRIES = 1_000_000
+_SMALL = 64  # bits of an integer
 _DRAWN = re.compile(r"drawn ([0-9]{1,9}) by 1/([1-9][0-9]{0,5})")
 _IDENTITY = re.compile(r"(-|[^\s*]*)\s*\*?\s*identity")
 
 
-def read_model(worksheet: Table, tokenizer: Tokenizer | None = None) -> Model:
+def read_model(worksheet: Table, tokenizer: Tokenizer | None = None, folder: Path | None = None) -> Model:
+    """With weights that stand in the worksheet, or in a safetensors file that it names, beside it in the `folder`."""
+    if isinstance(worksheet.raw.get("weights"), str):
+        return _with_tensors(worksheet, tokenizer, folder)
     fields, weights = worksheet.table("model"), worksheet.table("weights")
+    table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
+    try:
+        config = _config(fields, tokenizer, len(table) if isinstance(table, list) else None)
+        return Model(config, _weights(weights, config))
+    except ConfigError as error:
+        raise _refused(worksheet, error) from None
+
+
+def _with_tensors(worksheet: Table, tokenizer: Tokenizer | None, folder: Path | None) -> Model:
+    fields, file = worksheet.table("model"), worksheet.text("weights")
+    if folder is None:
+        raise worksheet.error("weights", f"names the file {quoted(file)}, which only a worksheet that is a file has beside it")
+    if not file.endswith(".safetensors") or Path(file).name != file:
+        raise worksheet.error(
+            "weights", f"is {described(file)}: write a table of weights, or the name of a safetensors file beside it"
+        )
+    tensors = read_tensors(folder / file)
+    table = tensors.get("W_pos") if fields.raw.get("positions") == "table" else None
+    try:
+        config = _config(fields, tokenizer, table.shape[0] if table is not None and table.shape else None)
+        return Model(config, tensor_weights(config, tensors))
+    except ConfigError as error:
+        raise _refused(worksheet, error) from None
+
+
+def _refused(worksheet: Table, error: ConfigError) -> WorksheetError:
+    place = "model" if hasattr(Config, error.field) or error.field in Config.__dataclass_fields__ else "weights"
+    return WorksheetError(f"{worksheet.file}: {place}.{error.field} {error.problem}")
+
+
+def tensor_weights(config: Config, tensors: dict[str, Tensor]) -> Weights:
+    """The weights under their own names; one that is usual may be missing, and none may be there that has no place."""
+    known = declared(config)
+    values: dict[str, Any] = {}
+    for name, tensor in tensors.items():
+        if name not in known:
+            raise tensor.error("has no place in the model that the worksheet describes")
+        if tensor.shape != known[name].shape:
+            raise tensor.error(f"has the shape {_times(tensor.shape)}, not {_times(known[name].shape)}")
+        values[name] = tensor.array()
+        if not np.isfinite(values[name]).all():
+            raise tensor.error("has an entry that is infinite or not a number")
+    for name, weight in known.items():
+        if name not in values and weight.usual is not None:
+            values[name] = weight.usual(config)
+    return assembled(config, values)
+
+
+def _config(fields: Table, tokenizer: Tokenizer | None, length: int | None) -> Config:
     vocabulary = fields.take("vocabulary")
     if tokenizer is not None:
         vocabulary = list(tokenizer.vocabulary)
@@ -36,21 +95,14 @@ def read_model(worksheet: Table, tokenizer: Tokenizer | None = None) -> Model:
         raise fields.error("vocabulary", f'is {described(vocabulary)}: write a list of texts, or "gpt2"')
     elif not isinstance(vocabulary, list) or not all(isinstance(token, str) for token in vocabulary):
         raise fields.error("vocabulary", "is not a list of texts")
-    table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
-    try:
-        choices = _choices(fields, table)
-        fields.finish(activation="an mlp")
-        config = Config(vocabulary=tuple(vocabulary), **choices)
-        model = Model(config, _weights(weights, config))
-    except ConfigError as error:
-        place = "model" if hasattr(Config, error.field) or error.field in Config.__dataclass_fields__ else "weights"
-        raise WorksheetError(f"{worksheet.file}: {place}.{error.field} {error.problem}") from None
-    return model
+    choices = _choices(fields, length)
+    fields.finish(activation="an mlp")
+    return Config(vocabulary=tuple(vocabulary), **choices)
 
 
-def _choices(fields: Table, table: Any) -> dict[str, Any]:
+def _choices(fields: Table, length: int | None) -> dict[str, Any]:
     """The fields of a configuration, each read as its type says."""
-    found: dict[str, Any] = {"length": len(table) if isinstance(table, list) else None}
+    found: dict[str, Any] = {"length": length}
     for choice in _offered():
         if choice.needs and not found.get(choice.needs):
             continue
@@ -164,10 +216,24 @@ def _array(fields: Table, name: str, shape: tuple[int, ...]) -> Array:
         raise fields.error(name, f'is {described(value)}, not a list of numbers or "identity"')
     if len(shape) > 1 and shape[0] == 1 and _depth(value) == len(shape) - 1:
         value = [value]
-    entries = list(_entries(fields, name, value, shape, ()))  # checked against the shape before memory is taken for it
+    entries = _plainly(value, shape) or list(_entries(fields, name, value, shape, ()))  # checked before memory is taken for it
     result = np.empty(len(entries), dtype=object)
     result[:] = entries
     return result.reshape(shape)
+
+
+def _plainly(value: list[Any], shape: tuple[int, ...]) -> list[Exact] | None:
+    """The entries of an array of that shape whose numbers are integers and decimals; None of one that has to be looked at."""
+    entries: list[Any] = [value]
+    for wanted in shape:
+        if not all(type(row) is list and len(row) == wanted for row in entries):
+            return None
+        entries = list(chain.from_iterable(entries))
+    plain = all(type(x) is Decimal or (type(x) is int and x.bit_length() < _SMALL) for x in entries)
+    try:
+        return exact_decimals(entries) if plain else None
+    except ValueError:
+        return None
 
 
 def _entries(fields: Table, name: str, value: Any, shape: tuple[int, ...], place: tuple[int, ...]) -> Iterator[Exact]:

@@ -158,7 +158,7 @@ def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Workshee
         return _checkpoint(name, reading)
     if path.suffix == ".json" and path.is_file():
         raise WorksheetError(f"{name}: is JSON, not a worksheet; for a model, give its folder: {path.parent}")
-    return loads(read_text(path, "example", (*examples(), *MODELS)).removeprefix("\ufeff"), name)
+    return read(parse(read_text(path, "example", (*examples(), *MODELS)).removeprefix("\ufeff"), name), name, path.parent)
 
 
 def outlined(source: str | os.PathLike[str], text: bool = False) -> tuple[Worksheet, Outline | None]:
@@ -243,14 +243,14 @@ def parse(text: str, name: str) -> dict[str, Any]:
     return toml_table(text, name, WorksheetError)
 
 
-def read(raw: dict[str, Any], name: str) -> Worksheet:
-    """The worksheet that a TOML document is; its claims are for `exactformer check`."""
+def read(raw: dict[str, Any], name: str, folder: Path | None = None) -> Worksheet:
+    """The worksheet that a TOML document is; its claims are for `exactformer check`. Files that it names are in the `folder`."""
     table = Table(raw, name)
     table.take("claims", None)
     circuit = read_circuit(table) if "circuit" in raw else None
     rule = None if circuit is None else read_rule(table, circuit)
     tokenizer = _tokenizer(raw)
-    model = read_model(table, tokenizer) if circuit is None else circuit.build()
+    model = read_model(table, tokenizer, folder) if circuit is None else circuit.build()
     given = table.table("input")
     tokens = _tokens(given, tokenizer)
     given.finish(prompt='vocabulary = "gpt2"')

@@ -49,6 +49,7 @@ class Values(ABC):
     numbers: ClassVar[Literal["exact", "balls", "floats", "none"]] = "none"  # exact or named; enclosed; rounded; only counted
     proves: ClassVar[bool] = False  # are its decisions proofs?
     stepwise: ClassVar[bool] = False  # is a pass made of single operations?
+    many: ClassVar[bool] = False  # is a pass over many sequences of one length, whose rows follow one another?
     differentiates: ClassVar[bool] = False  # has it a backward pass?
     without: ClassVar[Mapping[str, str]] = {}  # fields of a configuration that it cannot do, and why
 

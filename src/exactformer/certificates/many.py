@@ -1,0 +1,59 @@
+"""Answers of a model to many sequences at once: logits of certified passes over batches, position by position.
+
+Sequences that stand next to each other share the positions in which they begin alike: each is computed once. Where later positions
+change earlier ones (no mask), all positions of all sequences are computed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+
+from exactformer.certificates.preparation import Prepared
+from exactformer.certified.ball import Ball
+from exactformer.certified.batch import BatchArithmetic, Kept, Prefixes
+from exactformer.model import Config, forward
+
+_BYTES = 1 << 25  # of the arrays of a batch that are largest
+_MOST = 1 << 15  # sequences in a batch
+
+
+def at_once(config: Config, length: int) -> int:
+    """How many sequences of that length make a batch, whose memory is bounded whatever the model."""
+    keys = 2 * config.blocks * length * config.key_heads * config.head_dim
+    widest = max(len(config.vocabulary), 2 * config.mlp, 3 * config.heads * config.head_dim, config.heads * length)
+    rows = 1 if config.keeps_past else length
+    return max(1, min(_MOST, _BYTES // (8 * (keys + 4 * rows * widest))))
+
+
+def logits_at(prepared: Prepared, ids: Any, asked: Collection[int]) -> Iterator[tuple[int, Ball, Any]]:
+    """For every position that is asked for, in order: logits, and which row of them belongs to each of the sequences [n, T].
+
+    >>> from exactformer.worksheets import load
+    >>> prepared = Prepared(load("capstone").model)
+    >>> ((position, logits, rows),) = logits_at(prepared, np.array([[0, 1], [0, 2], [1, 0]]), [1])
+    >>> position, logits.shape, rows.tolist()
+    (1, (3, 3), [0, 1, 2])
+    """
+    model, last = prepared.model, max(asked)
+    ids = model.checked_many(ids)[:, : last + 1]
+    if not model.config.keeps_past:
+        whole = forward(model, ids, BatchArithmetic(prepared.store, len(ids)))
+        for position in sorted(asked):
+            yield position, whole, np.arange(len(ids)) * (last + 1) + position
+        return
+    prefixes, rows = Prefixes(), np.zeros(len(ids), dtype=np.intp)
+    fresh = np.arange(len(ids)) == 0  # does a sequence begin otherwise than the one before it?
+    for position in range(last + 1):
+        fresh[1:] |= ids[1:, position] != ids[:-1, position]
+        first = np.flatnonzero(fresh)
+        prefixes, new = prefixes.branched(rows[first]), ids[first, position : position + 1]
+        rows = np.cumsum(fresh) - 1
+        try:
+            logits = forward(model, new, BatchArithmetic(prepared.store, len(new), position in asked), cache=prefixes)
+        except Kept as kept:
+            prefixes.finish(kept.cache, new)
+        else:
+            yield position, logits, rows

@@ -1,0 +1,143 @@
+"""Results of batches, read strictly, because a file may have held them in between, and added up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from exactformer.proofs.answers import Answer, AnswerError, read
+from exactformer.proofs.batches import Batch, Batches, tokens_of
+from exactformer.proofs.domain import Tokens
+from exactformer.proofs.judging import Demands, judge
+from exactformer.proofs.report import PROVED, REFUTED, Failure, Kind, Leads, Report
+from exactformer.proofs.rules import Demand
+
+_FIELDS = {"first", "inputs", "demanded", "right", "wrong", "least", "leads", "loss", "open"}
+Wrong = tuple[Failure, Fraction | None]  # with the lead of what was said over what was demanded, at least
+
+
+class Tally:
+    """Adds results to a report. `wrong` is told every input that is not proved right, in the order of the domain."""
+
+    def __init__(
+        self, report: Report, batches: Batches, vocabulary: Tokens, answers: int, positions: tuple[int, ...] | None,
+        demands: Demands, wrong: Callable[[Wrong], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.report, self.batches, self.vocabulary, self.answers, self.positions = report, batches, vocabulary, answers, positions
+        self.demands, self.wrong = demands, wrong
+        self.loss: tuple[Fraction, Fraction] | None = (Fraction(0), Fraction(0))
+        self._waiting: dict[int, list[Wrong]] = {}  # of batches that were finished before their turn
+        self._turn = 0
+        report.leads = Leads()
+
+    def read(self, said: Any) -> tuple[int, Batch]:
+        """The batch that a result is of, and its number, if it can be one."""
+        _demand(isinstance(said, dict) and set(said) == _FIELDS, "has not the fields of a batch")
+        _demand(type(said["first"]) is int and 0 <= said["first"] < self.batches.inputs, "is of inputs that there are not")
+        number = self.batches.number_of(said["first"])
+        batch: Batch = self.batches[number]
+        _demand(batch.first == said["first"] and said["inputs"] == len(batch), "is of other inputs than this batch has")
+        _demand(said["demanded"] == batch.digest, "was judged by another rule")
+        places = [entry[0] for entry in self._wrong(said["wrong"])]
+        _demand(isinstance(said["open"], dict) and all(key.isascii() and key.isdigit() for key in said["open"]), "is damaged")
+        places += map(int, said["open"])
+        _demand(len(set(places)) == len(places) and all(0 <= n < len(batch) for n in places), "names an input twice, or none")
+        _demand(_whole(said["right"]) and said["right"] + len(places) == len(batch), "has not a verdict for every input")
+        counted = sum(self._least(said["least"], batch))
+        _demand(counted == said["right"] + len(said["wrong"]), "has kinds that do not add up")
+        _demand(isinstance(said["leads"], list) and len(said["leads"]) == 2, "is damaged")
+        for leads, most in zip(said["leads"], (said["right"], len(said["wrong"])), strict=True):
+            _demand(isinstance(leads, dict) and all(map(_whole, leads.values())) and sum(leads.values()) <= most, "is damaged")
+            _demand(all(key.removeprefix("-").isdigit() and len(key) < 6 for key in leads), "is damaged")
+        loss = said["loss"]
+        _demand(loss is None or (isinstance(loss, list) and len(loss) == 2 and all(map(_real, loss))), "is damaged")
+        _demand(loss is None or 0 <= loss[0] <= loss[1], "has a loss whose ends are the wrong way round")
+        for answers in said["open"].values():
+            self._answers(answers)
+        return number, batch
+
+    def _wrong(self, said: Any) -> Iterator[list[Any]]:
+        _demand(isinstance(said, list), "has no list of wrong inputs")
+        for entry in said:
+            _demand(isinstance(entry, list) and len(entry) == 4 and all(map(_whole, entry[:3])), "has a wrong input that is none")
+            _demand(entry[1] < self.answers and entry[2] < len(self.vocabulary), "names an answer that there is not")
+            _demand(_real(entry[3]) and entry[3] >= 0, "has a lead that is not a number")
+            yield entry
+
+    def _least(self, said: Any, batch: Batch) -> Iterator[int]:
+        _demand(isinstance(said, dict) and set(said) == set(batch.names), "has other kinds of inputs")
+        for entry in said.values():
+            _demand(isinstance(entry, list) and len(entry) == 3 and _whole(entry[0]) and type(entry[2]) is int, "is damaged")
+            _demand(entry[1] is None or (_real(entry[1]) and entry[1] > 0 and 0 <= entry[2] < len(batch)), "is damaged")
+            yield entry[0]
+
+    def _answers(self, said: Any) -> list[Answer]:
+        if self.positions is None:
+            return read(said, self.answers, self.vocabulary, self.report.arithmetic)
+        _demand(isinstance(said, list) and len(said) == self.answers, f"is not a list of {self.answers} answers")
+        return [answer for one in said for answer in read([one], 1, self.vocabulary, self.report.arithmetic)]
+
+    def add(self, said: Any) -> None:
+        """A result, which is checked once more."""
+        number, batch = self.read(said)
+        report = self.report
+        report.counts[PROVED] += said["right"]
+        report.counts[REFUTED] += len(said["wrong"])
+        for name, (sequences, lead, place) in said["least"].items():
+            if sequences:
+                at, least = ((), None) if lead is None else (self._input(batch, place), Fraction(lead))
+                report.kinds.setdefault(name, Kind()).count(at, sequences, least)
+        assert report.leads is not None
+        for held, new in zip((report.leads.right, report.leads.wrong), said["leads"], strict=True):
+            for power, count in new.items():
+                held[int(power)] = held.get(int(power), 0) + count
+        if self.loss is not None:
+            ends = said["loss"]
+            self.loss = None if ends is None else (self.loss[0] + Fraction(ends[0]), self.loss[1] + Fraction(ends[1]))
+        failed: list[tuple[int, Wrong]] = []
+        for n, answer, winner, lead in said["wrong"]:
+            failure = self._failure(self._input(batch, n), batch.right[n], answer, self.vocabulary[winner])
+            report.failed(failure)
+            failed.append((n, (failure, Fraction(lead))))
+        for key, answers in said["open"].items():
+            n = int(key)
+            demands = self.demands if self.positions is None else lambda a, _, n=n: self._demanded(batch, n, a)
+            judged = judge(report, demands, self._input(batch, n), self._answers(answers), self.vocabulary)
+            failed += [(n, (failure, None)) for failure in judged]
+        if self.wrong is not None:
+            self._in_turn(number, [wrong for _, wrong in sorted(failed, key=lambda entry: entry[0])])
+
+    def _input(self, batch: Batch, n: int) -> Tokens:
+        return next(tokens_of(batch.ids[n : n + 1], self.vocabulary))
+
+    def _demanded(self, batch: Batch, n: int, answer: int) -> Demand:
+        known = frozenset(self.vocabulary[i] for i in batch.right[n, answer].tolist() if i >= 0)
+        return Demand(known, batch.names[int(batch.kinds[n])])
+
+    def _failure(self, tokens: Tokens, right: Any, answer: int, said: str) -> Failure:
+        fed = () if self.positions is not None else tuple(self.vocabulary[i] for i in right[:answer, 0].tolist())
+        wanted = tuple(sorted(self.vocabulary[i] for i in right[answer].tolist() if i >= 0))
+        return Failure((*tokens, *fed), wanted, said, (), REFUTED, "")
+
+    def _in_turn(self, number: int, failed: list[Wrong]) -> None:
+        assert self.wrong is not None
+        self._waiting[number] = failed
+        while self._turn in self._waiting:
+            for each in self._waiting.pop(self._turn):
+                self.wrong(each)
+            self._turn += 1
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _real(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _demand(holds: bool, problem: str) -> None:
+    if not holds:
+        raise AnswerError(problem)
