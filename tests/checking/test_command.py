@@ -41,7 +41,7 @@ def test_text(tmp_path: Path) -> None:
         "3 files, 2 numbers: 2 fine, 1 not",
     ]
     (problem,) = checked.problems
-    assert problem.startswith(f"{broken}: is not TOML")
+    assert problem.startswith(f"{broken}:1: is not TOML")
     assert "\n" not in problem
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from exactformer.checking.entries import brackets, depth_of, leaves, read_array, shape_of
 from exactformer.checking.gradients import add_gradients, needed
 from exactformer.checking.operations import OPERATIONS, OperandError, apply, factor, times
-from exactformer.checking.positions import Path
 from exactformer.checking.printed import Claimed, Token, read
 from exactformer.checking.record import Index, Node, Record
 from exactformer.model.arithmetics.exact import MASKED
@@ -21,6 +20,7 @@ from exactformer.model.sight import Mask
 from exactformer.numbers import Undecided, UndefinedValue, compare
 from exactformer.numbers.arrays import Array
 from exactformer.reading import Decimal, described
+from exactformer.reading.toml_places import Path
 from exactformer.trace import Trace
 from exactformer.worksheets.reader import Table
 
@@ -38,24 +38,53 @@ class PrintedClaim:
     path: Path
 
 
-def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) -> list[PrintedClaim]:
+def read_claims(worksheet: Table, record: Record, trace: Trace | None = None, lost: bool = False) -> list[PrintedClaim]:
     """Every claim of a worksheet, in order. Operations become nodes of the record, what is printed is put to theirs.
 
-    `trace` is the pass that the record is of: claims may ask for its gradients.
+    `trace` is the pass that the record is of: claims may ask for its gradients. Problems are collected. Of what could not be read,
+    a named operation or, where it is `lost`, the pass, was told once: claims about it are passed over.
     """
-    claims = []
-    for n, table in enumerate(worksheet.tables("claims")):
-        table.only(_known(table))
-        add_gradients(table, trace, record)
-        node = _node(table, record, trace)
-        if "operation" in table.raw and "name" in table.raw and not {"value", "values"} & table.raw.keys():
-            table.finish()  # nothing is claimed: the operation is there to be read further down
-            continue
-        for index, printed, path in _entries(table, node):
-            claims.append(PrintedClaim(node.name, index, printed, ("claims", n, *path)))
-            node.printed.setdefault(index, printed)
-        table.finish()
+    claims: list[PrintedClaim] = []
+    failed: set[str] = set()
+    tables: list[Table] = []
+    with worksheet.collect():
+        tables = worksheet.tables("claims")
+    for n, table in enumerate(tables):
+        before = len(worksheet.problems)
+        with worksheet.collect():
+            claims += _claim(table, n, record, trace)
+        if len(worksheet.problems) > before:
+            named = table.raw.get("name")
+            failed |= {named} if isinstance(named, str) else set()
+            if _speaks_of(table, failed) or (lost and _speaks_of_steps(table)):
+                del worksheet.problems[before:]
     return claims
+
+
+def _claim(table: Table, n: int, record: Record, trace: Trace | None) -> list[PrintedClaim]:
+    table.only(_known(table))
+    add_gradients(table, trace, record)
+    node = _node(table, record, trace)
+    if "operation" in table.raw and "name" in table.raw and not {"value", "values"} & table.raw.keys():
+        table.finish()  # nothing is claimed: the operation is there to be read further down
+        return []
+    entries = list(_entries(table, node))
+    table.finish()
+    for index, printed, _ in entries:
+        node.printed.setdefault(index, printed)
+    return [PrintedClaim(node.name, index, printed, ("claims", n, *path)) for index, printed, path in entries]
+
+
+def _speaks_of(table: Table, names: set[str]) -> bool:
+    """Does a claim name one of these as what it is about, or as what it reads?"""
+    said = [value for field, value in table.raw.items() if field != "name" and isinstance(value, str)]
+    return any(value == name or value.startswith(f"{name}[") for value in said for name in names)
+
+
+def _speaks_of_steps(table: Table) -> bool:
+    """Not of an operation on numbers that stand there."""
+    operands = {operand for operation in OPERATIONS.values() for operand in operation.operands}
+    return "step" in table.raw or any(isinstance(table.raw.get(operand), str) for operand in operands)
 
 
 def _known(table: Table) -> set[str]:

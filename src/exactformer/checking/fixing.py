@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 from exactformer.checking.checker import check_text
+from exactformer.checking.pages.page import Page
 from exactformer.checking.printed import read
 from exactformer.checking.report import CheckReport, Finding
 from exactformer.checking.verdicts import Verdict
@@ -28,10 +29,8 @@ def fix_text(text: str, report: CheckReport) -> str:
     of = [1]  # e
     values = ["2.72"]
     """
-    fixed = text
-    for finding in sorted(to_fix(report), key=lambda finding: finding.span, reverse=True):
-        start, end = finding.span
-        fixed = fixed[:start] + better(text, finding, report.name) + fixed[end:]
+    page = Page(text, report.name)
+    fixed = page.edited((finding.span, better(page.text, finding, report.name)) for finding in to_fix(report))
     _verify(fixed, report)
     return fixed
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from exactformer.checking.positions import Span
+from exactformer.checking.pages.found import Span
 from exactformer.checking.verdicts import Verdict, short
 from exactformer.messages import listed
 

@@ -20,7 +20,7 @@ from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.reading import Decimal, described
 from exactformer.tokenizers import Tokenizer
-from exactformer.worksheets.reader import Table, WorksheetError
+from exactformer.worksheets.reader import Table
 
 _MOST_ENTRIES = 1_000_000
 _DRAWN = re.compile(r"drawn ([0-9]{1,9}) by 1/([1-9][0-9]{0,5})")
@@ -39,12 +39,16 @@ def read_model(worksheet: Table, tokenizer: Tokenizer | None = None) -> Model:
     table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
     try:
         choices = _choices(fields, table)
-        fields.finish(activation="an mlp")
+        with fields.collect():
+            fields.finish(activation="an mlp")
+        fields.told()
         config = Config(vocabulary=tuple(vocabulary), **choices)
-        model = Model(config, _weights(weights, config))
+        made = _weights(weights, config)
+        weights.told()
+        model = Model(config, made)
     except ConfigError as error:
         place = "model" if hasattr(Config, error.field) or error.field in Config.__dataclass_fields__ else "weights"
-        raise WorksheetError(f"{worksheet.file}: {place}.{error.field} {error.problem}") from None
+        raise worksheet.error(f"{place}.{error.field}", error.problem) from None
     return model
 
 
@@ -55,7 +59,8 @@ def _choices(fields: Table, table: Any) -> dict[str, Any]:
         if choice.needs and not found.get(choice.needs):
             continue
         if choice.must or choice.name in fields.raw:
-            found[choice.name] = _setting(fields, choice.name, choice.kind)
+            with fields.collect():
+                found[choice.name] = _setting(fields, choice.name, choice.kind)
         fields.take(choice.name, None)
     return found
 
@@ -133,9 +138,11 @@ def _group(fields: Table, kind: type, config: Config) -> Any:
             inside = fields.table(field.name, required=not _may_be_silent(field.metadata["kind"]))
             made[field.name] = _group(inside, field.metadata["kind"], config)
         else:
-            made[field.name] = _weight(fields, field.name, field.metadata, config)
-    fields.finish(**elsewhere)
-    return kind(**made)
+            with fields.collect():
+                made[field.name] = _weight(fields, field.name, field.metadata, config)
+    with fields.collect():
+        fields.finish(**elsewhere)
+    return None if fields.problems else kind(**made)
 
 
 def _may_be_silent(kind: type) -> bool:
