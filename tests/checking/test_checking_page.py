@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+import cli_runs
 from exactformer.checking import Verdict, check_files
 from exactformer.lessons import check_text
 
@@ -31,6 +34,18 @@ def test_pieces_of_markdown_are_right() -> None:
 
 
 def test_the_page_quotes_the_lesson() -> None:
-    (quoted,) = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    quoted = re.findall(r"```text\n(attention:.*?)```", TEXT, re.DOTALL)[0]
     said = check_files(["attention"]).report.splitlines()
     assert set(quoted.splitlines()) <= set(said)
+
+
+def test_the_baseline_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (commands,) = re.findall(r"```text\n(exactformer check docs/ .*?)```", TEXT, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    Path("docs").mkdir()
+    Path("docs/mine.toml").write_text(
+        '[[claims]]\noperation = "exp"\nof = [1]\nvalues = ["3"]\n[[claims]]\noperation = "exp"\nof = [0]\nvalues = ["2"]\n'
+    )
+    assert cli_runs.run("check", "docs/").returncode == 1
+    for line in commands.splitlines():
+        assert cli_runs.run(*line.split()[1:]).returncode == 0

@@ -92,13 +92,16 @@ def claims_of(block: Block, page: Page, known: Known) -> tuple[Known, list[Claim
     file = Located(page.name)
     try:
         raw = parsed(block, page)
-        file.locate(block.text, lambda at: page.line(block.start + at))
-        another = trace_of(raw, file)
     except Refused as error:
-        raise Unread(getattr(error, "problems", [str(error)]), known._replace(lost=True)) from None
-    if another is not None:
-        known = Known(record_of(another), another)
+        raise Unread([str(error)], known._replace(lost=True)) from None
+    file.locate(block.text, lambda at: page.line(block.start + at))
     table = Table({"claims": raw.get("claims", [])}, file)
+    try:
+        another = trace_of(raw, file)
+        known = known if another is None else Known(record_of(another), another)
+    except Refused as error:
+        known = Known(Record(), None, lost=True)
+        file.problems[:] = getattr(error, "problems", [str(error)])
     claims = read_claims(table, *known)
     spans: list[Span] = []
     with table.collect():

@@ -20,7 +20,7 @@ from exactformer.model.sight import Mask
 from exactformer.numbers import Undecided, UndefinedValue, compare
 from exactformer.numbers.arrays import Array
 from exactformer.reading import Decimal, described
-from exactformer.reading.toml_places import Path
+from exactformer.reading.toml_places import Located, Path
 from exactformer.trace import Trace
 from exactformer.worksheets.reader import Table
 
@@ -117,7 +117,8 @@ def _node(table: Table, record: Record, trace: Trace | None) -> Node:
     truth = _carry_out(table, compute, [record.nodes[name].truth for name in reads])
     if step is not None:
         return _another_way(table, record.nodes[step], truth, reads, compute, record)
-    name = table.text("name", f"{operation}, {table.place.rstrip('.')} of {table.file}")
+    here = table.file.where(table.place) if isinstance(table.file, Located) else table.file
+    name = table.text("name", f"{operation}, {table.place.rstrip('.')} of {here}")
     if name in record.nodes:
         raise table.error("name", f'is {described(name)}, which there is already (claim more of it with step = "{name}")')
     node = Node(name, truth, reads, compute, shown="" if "name" in table.raw else operation)

@@ -36,7 +36,7 @@ def fix_text(text: str, report: CheckReport) -> str:
 
 
 def to_fix(report: CheckReport) -> list[Finding]:
-    return [finding for finding in report.findings if finding.verdict not in _FINE]
+    return [finding for finding in report.findings if finding.verdict not in _FINE and not finding.excused]
 
 
 def better(text: str, finding: Finding, name: str) -> str:
@@ -74,7 +74,8 @@ def _verify(fixed: str, report: CheckReport) -> None:
     """Read again: the same claims in the same order, each as it was or as it should be."""
     again = check_text(fixed, report.name)
     before = [(f.field, f.subject, f.index) for f in report.findings]
-    if [(f.field, f.subject, f.index) for f in again.findings] != before or to_fix(again):
+    left = len([f for f in report.findings if f.excused])
+    if [(f.field, f.subject, f.index) for f in again.findings] != before or len(to_fix(again)) > left:
         raise WorksheetError(f"{report.name}: was not fixed: with its numbers rewritten it does not read as it should")
 
 

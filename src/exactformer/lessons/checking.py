@@ -6,25 +6,27 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from exactformer.checking import command
 from exactformer.checking import fix_text as fix_worksheets
 from exactformer.checking import lessons as worksheet_lessons
 from exactformer.checking.checker import check_page, finding, read_source
 from exactformer.checking.claims import PrintedClaim
-from exactformer.checking.command import Checked, Ways
+from exactformer.checking.command import Checked, Form, Ways
 from exactformer.checking.fixing import better, to_fix
 from exactformer.checking.pages.found import Span
 from exactformer.checking.pages.page import Page
 from exactformer.checking.report import CheckReport, Finding
 from exactformer.checking.report import lines as report_lines
+from exactformer.checking.sources import STANDARD_INPUT
 from exactformer.checking.verdicts import Verdict
-from exactformer.lessons.building import built, is_current
+from exactformer.lessons.building import edits, is_current
 from exactformer.lessons.built_in import lesson_text, lessons
 from exactformer.lessons.examining import Entry, Examined, examined
 from exactformer.lessons.lesson import Lesson, LessonError
 from exactformer.lessons.numerals import corrected, printed
-from exactformer.lessons.reader import is_lesson, read, read_page
+from exactformer.lessons.reader import is_lesson, read_page
 from exactformer.messages import short
 from exactformer.numbers import Undecided
 
@@ -49,18 +51,21 @@ def fix_text(text: str, found: CheckReport, folder: Path | None = None) -> str:
     for f in found.findings:
         if f.kind == "claim" and f.bad:
             raise LessonError([f"{found.name}:{f.line}: a claim cannot be corrected: {f.subject}: {f.true}"])
-    mended = [(f.span, better(page.text, f, found.name)) for f in to_fix(found) if not f.field.startswith(("bound", "view"))]
-    fixed = built(read(page.edited(mended), found.name, folder))
-    if to_fix(check_text(fixed, found.name, folder)):
+    wanted = to_fix(found)
+    mended = [(f.span, better(page.text, f, found.name)) for f in wanted if not f.field.startswith(("bound", "view"))]
+    excused = [f.span for f in found.findings if f.excused]
+    written = [edit for edit in edits(examined(read_page(page, folder))) if edit.span not in excused]
+    fixed = page.edited([*mended, *((edit.span, edit.text) for edit in written)])
+    if len(to_fix(check_text(fixed, found.name, folder))) > len(excused):
         raise LessonError([f"{found.name}: was not fixed: with its numbers rewritten it does not read as it should"])
     return fixed
 
 
-def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format: bool = False) -> Checked:
+def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, form: Form = "text", **asked: Any) -> Checked:
     """`checking.check_files` of worksheets, pages and lessons; worksheets that a lesson names are read from its folder."""
 
     def folder(name: str) -> Path | None:
-        return None if name in lessons() else Path(name).parent
+        return None if name in lessons() else Path() if name == STANDARD_INPUT else Path(name).parent
 
     ways = Ways(
         read=lambda source: lesson_text(os.fspath(source)) if os.fspath(source) in lessons() else read_source(source, lessons()),
@@ -68,7 +73,7 @@ def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json
         fix=lambda text, found: fix_text(text, found, folder(found.name)),
         built_in=lambda: (*lessons(), *worksheet_lessons()),
     )
-    return command.check_files(files, fix, json_format, ways)
+    return command.check_files(files, fix, form, ways=ways, **asked)
 
 
 def report(lesson: Lesson) -> CheckReport:

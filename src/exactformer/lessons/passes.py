@@ -140,6 +140,33 @@ def _beside(name: str, folder: Path | None) -> str:
     return read_text(path, "example", examples()).removeprefix("\ufeff")
 
 
+def passes_of(lesson: Lesson) -> list[tuple[str, Source]]:
+    """The passes of a page in order, each with the name that it is called by, where it has one."""
+    passes = Passes(lesson)
+    meant = [block for block in lesson.blocks if isinstance(block, Use) and (block.fence < 0 or has_model(block, lesson))]
+    return [(use.called, passes.use(use)) for use in meant]
+
+
+def worksheet_in(name: str, which: str = "") -> Worksheet:
+    """The worksheet of the pass of a page that is meant by its number, from 1, or its name."""
+    from exactformer.lessons.built_in import read_lesson
+
+    lesson = read_lesson(Path(name))
+    found = passes_of(lesson)
+    called = {each: n for n, (each, _) in enumerate(found) if each}
+    if not found:
+        raise PassError(f"{name}: has no pass: a worksheet in a block toml exactformer, or a comment exactformer: use …")
+    if not which and len({source for _, source in found}) > 1:
+        raise PassError(f"{name}: has {len(found)} passes: say which, as in {name}#1")
+    number = int(which) - 1 if which.isdigit() and len(which) < 5 else called.get(which, 0 if not which else -1)
+    if not 0 <= number < len(found):
+        raise PassError(f"{name}: there is no pass {quoted(which)}: it has {len(found)}, counted from 1")
+    _, source = found[number]
+    worksheet = worksheet_of(Source(source.name, source.worksheet))
+    worksheet = replace(worksheet, model=broken(worksheet.model, source.mistakes))
+    return worksheet if source.tokens is None else replace(worksheet, tokens=tuple(source.tokens.split()))
+
+
 @lru_cache(_KEPT)
 def worksheet_of(source: Source) -> Worksheet:
     assert len(source.worksheet) <= LARGEST
