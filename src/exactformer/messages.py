@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _LONGEST = 60
 _FEW = 3
@@ -17,6 +17,19 @@ class Refused(ValueError):
 
     def __str__(self) -> str:
         return printable(": ".join(map(str, self.args)))
+
+
+class Problems(Refused):
+    """Everything that is wrong with a file: a line each. The message is the first of them.
+
+    >>> str(Problems(["x.md:1: is odd", "x.md:7: is even"]))
+    'x.md:1: is odd (and 1 more problem)'
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        more = len(self.problems) - 1
+        super().__init__(self.problems[0] + (f" (and {more} more problem{'s' * (more > 1)})" if more else ""))
 
 
 def printable(text: str, besides: str = "") -> str:

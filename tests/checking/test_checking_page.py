@@ -5,18 +5,47 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from exactformer.checking import Verdict, check_file, check_files
+import pytest
+
+import cli_runs
+from exactformer.checking import Verdict, check_files
+from exactformer.lessons import check_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "checking.md"
+TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_is_right() -> None:
-    report = check_file(PAGE)
-    assert len(report.findings) > 20
+    report = check_text(TEXT, "checking.md")
+    assert len(report.findings) > 50
     assert {finding.verdict for finding in report.findings} == {Verdict.RIGHT}
 
 
+def test_pieces_of_markdown_are_right() -> None:
+    """What the page shows as source is right too: after its first model, and with any digit changed it is not."""
+    pieces = re.findall(r"````markdown\n(.*?)````", TEXT, re.DOTALL)
+    model = re.search(r"```toml exactformer\n.*?```\n", TEXT, re.DOTALL)
+    assert model is not None
+    for piece in pieces:
+        report = check_text(model[0] + piece, "piece.md")
+        assert report.findings
+        assert report.status == 0
+        assert check_text(model[0] + piece.replace("0.", "0.9"), "piece.md").status == 1
+
+
 def test_the_page_quotes_the_lesson() -> None:
-    (quoted,) = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    quoted = re.findall(r"```text\n(attention:.*?)```", TEXT, re.DOTALL)[0]
     said = check_files(["attention"]).report.splitlines()
     assert set(quoted.splitlines()) <= set(said)
+
+
+def test_the_baseline_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (commands,) = re.findall(r"```text\n(exactformer check docs/ .*?)```", TEXT, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    Path("docs").mkdir()
+    Path("docs/mine.toml").write_text(
+        '[[claims]]\noperation = "exp"\nof = [1]\nvalues = ["3"]\n[[claims]]\noperation = "exp"\nof = [0]\nvalues = ["2"]\n'
+    )
+    assert cli_runs.run("check", "docs/").returncode == 1
+    for line in commands.splitlines():
+        assert cli_runs.run(*line.split()[1:]).returncode == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exactformer.checking import check_files, check_text, fix_text
-from exactformer.checking.positions import positions
+from exactformer.reading.toml_places import positions
 from exactformer.worksheets import WorksheetError
 
 STYLES = """\

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from exactformer.checking import check_text
@@ -116,13 +118,13 @@ def test_one_line(text: str, words: str) -> None:
     with pytest.raises(WorksheetError) as problem:
         check_text(text, "mine.toml")
     line = str(problem.value)
-    assert line.startswith("mine.toml: ")
+    assert re.match(r"mine.toml:[0-9]+: ", line)
     assert words in line
     assert "\n" not in line
 
 
 def test_markdown_names_the_line() -> None:
-    with pytest.raises(WorksheetError, match=r"page.md:4: .*line 6"):
+    with pytest.raises(WorksheetError, match=r"page.md:6: is not TOML"):
         check_text("# Page\n\ntext\n```toml\n[[claims]]\nstep = \n```\n", "page.md")
-    with pytest.raises(WorksheetError, match=r"page.md:4: claims.0.step is 'x'"):
+    with pytest.raises(WorksheetError, match=r"page.md:6: claims.0.step is 'x'"):
         check_text("# Page\n\ntext\n```toml\n[[claims]]\nstep = 'x'\n```\n", "page.md")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from exactformer.checking.pages.markdown import scan
 from exactformer.lessons import Bound, LessonError, Use, View, built, check_text, read
-from exactformer.lessons.scanning import scan
 
 USE = "<!-- exactformer: use capstone -->\n"
 SCORES = "blocks.0.attn.scores"
@@ -153,7 +153,7 @@ def test_a_lesson_has_a_largest_size() -> None:
         (f"a <!-- exactformer: {SCORES}[0, 4] -->1", f"{SCORES} is 1 × 4 × 4, counted from 0: there is no 4 at place 2"),
         (f"a <!-- exactformer: {SCORES}[0, -1, 0] -->1", "an index is written as whole numbers from 0"),
         (f"a <!-- exactformer: {SCORES}[0, 1, 0, 0] -->1", "it has 3 indices"),
-        ("<!-- exactformer: step pattern -->", "did you mean blocks.0.attn.pattern?"),
+        ("<!-- exactformer: step patern -->", "did you mean blocks.0.attn.pattern?"),
         ("<!-- exactformer: step attn.kq -->", "did you mean blocks.0.attn.qk?"),
     ],
 )

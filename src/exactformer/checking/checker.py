@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from exactformer.checking.blocks import Block, blocks
 from exactformer.checking.claims import PrintedClaim, read_claims
 from exactformer.checking.lessons import lesson_text, lessons
-from exactformer.checking.positions import Span, positions
+from exactformer.checking.pages.found import Span
+from exactformer.checking.pages.notebook import LARGEST as NOTEBOOK
+from exactformer.checking.pages.page import Page
 from exactformer.checking.printed import Claimed, Token
 from exactformer.checking.record import Record
 from exactformer.checking.report import BAD, CheckReport, Finding
 from exactformer.checking.sheet import trace_of
 from exactformer.checking.steps import record_of
 from exactformer.checking.verdicts import judge, true_digits
+from exactformer.messages import Refused
+from exactformer.reading.toml_places import Located, positions
 from exactformer.trace import Trace
 from exactformer.worksheets import WorksheetError
-from exactformer.worksheets.reader import Table
-from exactformer.worksheets.worksheet import parse, read_text
+from exactformer.worksheets.reader import Table, WorksheetProblems
+from exactformer.worksheets.worksheet import LARGEST, parse, read_text
+
+_LINE = re.compile(r" \(at line ([0-9]+), column [0-9]+\)")
 
 
 def check_text(text: str, name: str = "worksheet.toml") -> CheckReport:
@@ -35,20 +42,41 @@ def check_text(text: str, name: str = "worksheet.toml") -> CheckReport:
     >>> [(finding.printed, str(finding.verdict), finding.more) for finding in report.findings]
     [('0.27', 'right', '0.2689'), ('0.74', 'last digit off', '0.7311')]
     """
+    return check_page(Page(text, name))
+
+
+def check_page(page: Page) -> CheckReport:
+    """WorksheetProblems has all that is wrong with the page, so that nothing could be judged."""
     found: list[Claim] = []
+    problems: list[str] = []
     known = Known(Record(), None)
-    plain = " " + text[1:] if text.startswith("\ufeff") else text
-    for block in blocks(plain, name):
-        known, claims = claims_of(block, name, known)
-        found += claims
-    return CheckReport(name, tuple(finding(text, *claim) for claim in found))
+    for block in blocks(page):
+        try:
+            known, claims = claims_of(block, page, known)
+        except Unread as unread:
+            problems += unread.problems
+            known = unread.known
+        else:
+            found += claims
+    if problems:
+        raise WorksheetProblems(problems)
+    return CheckReport(page.name, tuple(finding(page, *claim) for claim in found))
 
 
 class Known(NamedTuple):
-    """The pass that claims speak of, where there is one, and the record of it."""
+    """The pass that claims speak of, where there is one, and the record of it; `lost`: there is one, and it could not be read."""
 
     record: Record
     trace: Trace | None
+    lost: bool = False
+
+
+class Unread(WorksheetProblems):
+    """The problems of a worksheet, and what is known all the same."""
+
+    def __init__(self, problems: Sequence[str], known: Known) -> None:
+        super().__init__(problems)
+        self.known = known
 
 
 class Claim(NamedTuple):
@@ -59,15 +87,39 @@ class Claim(NamedTuple):
     span: Span
 
 
-def claims_of(block: Block, name: str, known: Known) -> tuple[Known, list[Claim]]:
-    """The claims of a worksheet within a text, and what is known after it: its own pass, or the one from before."""
-    file = f"{name}:{block.line}" if block.line else name
-    raw = parse("\n" * block.line + block.text, file)  # so that a message of the parser names the line of the file
-    another = trace_of(raw, file)
-    if another is not None:
-        known = Known(record_of(another), another)
-    claims = read_claims(Table({"claims": raw.get("claims", [])}, file), *known)
-    return known, [Claim(known.record, claim, span) for claim, span in zip(claims, _spans(claims, block, file), strict=True)]
+def claims_of(block: Block, page: Page, known: Known) -> tuple[Known, list[Claim]]:
+    """The claims of a worksheet within a page, and what is known after it: its own pass, or the one from before."""
+    file = Located(page.name)
+    try:
+        raw = parsed(block, page)
+    except Refused as error:
+        raise Unread([str(error)], known._replace(lost=True)) from None
+    file.locate(block.text, lambda at: page.line(block.start + at))
+    table = Table({"claims": raw.get("claims", [])}, file)
+    try:
+        another = trace_of(raw, file)
+        known = known if another is None else Known(record_of(another), another)
+    except Refused as error:
+        known = Known(Record(), None, lost=True)
+        file.problems[:] = getattr(error, "problems", [str(error)])
+    claims = read_claims(table, *known)
+    spans: list[Span] = []
+    with table.collect():
+        spans = list(_spans(claims, block, file))
+    if table.problems:
+        raise Unread(table.problems, known)
+    return known, [Claim(known.record, claim, span) for claim, span in zip(claims, spans, strict=True)]
+
+
+def parsed(block: Block, page: Page) -> dict[str, Any]:
+    """The document of a worksheet; what is wrong with its TOML is told with the line of the page."""
+    try:
+        return parse(block.text, page.name)
+    except WorksheetError as error:
+        said = _LINE.search(str(error))
+        before = 0 if said is None else [0, *(m.end() for m in re.finditer("\n", block.text))][int(said[1]) - 1]
+        problem = str(error).removeprefix(f"{page.name}: ").replace("" if said is None else said[0], "")
+        raise WorksheetError(f"{page.name}:{page.line(block.start + before)}: {problem}") from None
 
 
 def check_file(source: str | os.PathLike[str]) -> CheckReport:
@@ -82,16 +134,17 @@ def read_source(source: str | os.PathLike[str], others: Sequence[str] = ()) -> s
         return lesson_text(name)
     if not name:
         raise WorksheetError(f"the name of a file is empty (built-in lessons: {', '.join((*others, *lessons()))})")
-    return read_text(Path(name), "lesson", (*others, *lessons()))
+    return read_text(Path(name), "lesson", (*others, *lessons()), NOTEBOOK if name.endswith(".ipynb") else LARGEST)
 
 
-def _spans(claims: list[PrintedClaim], block: Block, file: str) -> Iterator[Span]:
+def _spans(claims: list[PrintedClaim], block: Block, file: Located) -> Iterator[Span]:
     """Where each number or token stands in the file."""
     places = positions(block.text) if claims else {}
     for claim in claims:
         start, end = places.get(claim.path, (0, 0))
         if not _is(claim.printed, block.text[start:end]):
-            raise WorksheetError(f"{file}: {_field(claim)} is written in a way whose place was not found: write it plainly")
+            field = _field(claim)
+            raise WorksheetError(f"{file.where(field)}: {field} is written in a way whose place was not found: write it plainly")
         yield block.start + start, block.start + end
 
 
@@ -107,13 +160,13 @@ def _field(claim: PrintedClaim) -> str:
     return f"{table}.{n}.{field}" + "".join(f"[{i}]" for i in index)
 
 
-def finding(text: str, record: Record, claim: PrintedClaim, span: Span) -> Finding:
+def finding(page: Page, record: Record, claim: PrintedClaim, span: Span) -> Finding:
     """What is to be said of a claim."""
     node = record.nodes[claim.node]
     x = node.truth[claim.index]
     verdict = judge(x, claim.printed)
     return Finding(
-        line=text.count("\n", 0, span[0]) + 1,
+        line=page.line(span[0]),
         field=_field(claim),
         span=span,
         subject=node.shown or node.name,

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from exactformer.checking.entries import brackets, depth_of, leaves, read_array, shape_of
+from exactformer.checking.applying import times
+from exactformer.checking.computing import made
+from exactformer.checking.entries import brackets, depth_of, leaves, shape_of
 from exactformer.checking.gradients import add_gradients, needed
-from exactformer.checking.operations import OPERATIONS, OperandError, apply, factor, times
-from exactformer.checking.positions import Path
+from exactformer.checking.operations import OPERATIONS
 from exactformer.checking.printed import Claimed, Token, read
 from exactformer.checking.record import Index, Node, Record
 from exactformer.model.arithmetics.exact import MASKED
-from exactformer.model.sight import Mask
 from exactformer.numbers import Undecided, UndefinedValue, compare
 from exactformer.numbers.arrays import Array
 from exactformer.reading import Decimal, described
+from exactformer.reading.toml_places import Located, Path
 from exactformer.trace import Trace
 from exactformer.worksheets.reader import Table
 
 _FIELDS = {"step", "operation", "name", "value", "values", "index", "head", "row", "target", "upstream"}
-_REFERENCE = re.compile(r"(.+?)\s*\[\s*([0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)\s*\]")
 
 
 @dataclass(frozen=True)
@@ -38,24 +37,53 @@ class PrintedClaim:
     path: Path
 
 
-def read_claims(worksheet: Table, record: Record, trace: Trace | None = None) -> list[PrintedClaim]:
+def read_claims(worksheet: Table, record: Record, trace: Trace | None = None, lost: bool = False) -> list[PrintedClaim]:
     """Every claim of a worksheet, in order. Operations become nodes of the record, what is printed is put to theirs.
 
-    `trace` is the pass that the record is of: claims may ask for its gradients.
+    `trace` is the pass that the record is of: claims may ask for its gradients. Problems are collected. Of what could not be read,
+    a named operation or, where it is `lost`, the pass, was told once: claims about it are passed over.
     """
-    claims = []
-    for n, table in enumerate(worksheet.tables("claims")):
-        table.only(_known(table))
-        add_gradients(table, trace, record)
-        node = _node(table, record, trace)
-        if "operation" in table.raw and "name" in table.raw and not {"value", "values"} & table.raw.keys():
-            table.finish()  # nothing is claimed: the operation is there to be read further down
-            continue
-        for index, printed, path in _entries(table, node):
-            claims.append(PrintedClaim(node.name, index, printed, ("claims", n, *path)))
-            node.printed.setdefault(index, printed)
-        table.finish()
+    claims: list[PrintedClaim] = []
+    failed: set[str] = set()
+    tables: list[Table] = []
+    with worksheet.collect():
+        tables = worksheet.tables("claims")
+    for n, table in enumerate(tables):
+        before = len(worksheet.problems)
+        with worksheet.collect():
+            claims += _claim(table, n, record, trace)
+        if len(worksheet.problems) > before:
+            named = table.raw.get("name")
+            failed |= {named} if isinstance(named, str) else set()
+            if _speaks_of(table, failed) or (lost and _speaks_of_steps(table)):
+                del worksheet.problems[before:]
     return claims
+
+
+def _claim(table: Table, n: int, record: Record, trace: Trace | None) -> list[PrintedClaim]:
+    table.only(_known(table))
+    add_gradients(table, trace, record)
+    node = _node(table, record, trace)
+    if "operation" in table.raw and "name" in table.raw and not {"value", "values"} & table.raw.keys():
+        table.finish()  # nothing is claimed: the operation is there to be read further down
+        return []
+    entries = list(_entries(table, node))
+    table.finish()
+    for index, printed, _ in entries:
+        node.printed.setdefault(index, printed)
+    return [PrintedClaim(node.name, index, printed, ("claims", n, *path)) for index, printed, path in entries]
+
+
+def _speaks_of(table: Table, names: set[str]) -> bool:
+    """Does a claim name one of these as what it is about, or as what it reads?"""
+    said = [value for field, value in table.raw.items() if field != "name" and isinstance(value, str)]
+    return any(value == name or value.startswith(f"{name}[") for value in said for name in names)
+
+
+def _speaks_of_steps(table: Table) -> bool:
+    """Not of an operation on numbers that stand there."""
+    operands = {operand for operation in OPERATIONS.values() for operand in operation.operands}
+    return "step" in table.raw or any(isinstance(table.raw.get(operand), str) for operand in operands)
 
 
 def _known(table: Table) -> set[str]:
@@ -84,22 +112,20 @@ def _node(table: Table, record: Record, trace: Trace | None) -> Node:
         assert step is not None
         return record.nodes[step]
     operation = table.one_of("operation", tuple(OPERATIONS))
-    reads, compute = _computation(table, operation, record)
-    truth = _carry_out(table, compute, [record.nodes[name].truth for name in reads])
-    if step is not None:
-        return _another_way(table, record.nodes[step], truth, reads, compute, record)
-    name = table.text("name", f"{operation}, {table.place.rstrip('.')} of {table.file}")
+    here = table.file.where(table.place) if isinstance(table.file, Located) else table.file
+    name = table.text("name", f"{operation}, {table.place.rstrip('.')} of {here}")
     if name in record.nodes:
         raise table.error("name", f'is {described(name)}, which there is already (claim more of it with step = "{name}")')
-    node = Node(name, truth, reads, compute, shown="" if "name" in table.raw else operation)
+    node = made(table, name, operation, record)
+    if step is not None:
+        return _another_way(table, record.nodes[step], node, record)
     record.add(node)
     return node
 
 
-def _another_way(
-    table: Table, node: Node, truth: Array, reads: tuple[str, ...], compute: Callable[[Sequence[Array]], Array], record: Record
-) -> Node:
+def _another_way(table: Table, node: Node, other: Node, record: Record) -> Node:
     """A step, or a part of it, with an operation: the author's way to it, which must lead there."""
+    truth, reads, compute = other.truth, other.reads, other.compute
     if node.of_tokens:
         raise table.error("operation", f"gives numbers, but {node.name} has tokens")
     prefix = _prefix(table, node)
@@ -132,80 +158,6 @@ def _differ(a: Any, b: Any) -> bool:
         return compare(a, b) != 0
     except (Undecided, UndefinedValue):
         return False
-
-
-def _computation(table: Table, name: str, record: Record) -> tuple[tuple[str, ...], Callable[[Sequence[Array]], Array]]:
-    """What an operation reads, and what it does with that."""
-    operation = OPERATIONS[name]
-    parameters = {field: _parameter(table, field) for field in operation.required}
-    parameters |= {field: _parameter(table, field) for field in operation.optional if table.take(field, None) is not None}
-    head = table.whole("head", 0)
-    given: dict[str, Array] = {}
-    named: dict[str, tuple[str, Index]] = {}  # the node and the part of it that is read
-    for field in operation.operands:
-        value = table.take(field)
-        if isinstance(value, str) and not isinstance(value, Decimal):
-            named[field] = _reference(table, field, value, head, record)
-        else:
-            given[field] = read_array(table, value, field)
-
-    def compute(inputs: Sequence[Array]) -> Array:
-        found = given | {field: _part(x, part) for x, (field, (_, part)) in zip(inputs, named.items(), strict=True)}
-        return apply(name, [found[field] for field in operation.operands], parameters)
-
-    return tuple(node for node, _ in named.values()), compute
-
-
-def _reference(table: Table, field: str, text: str, head: int, record: Record) -> tuple[str, Index]:
-    """A step or a named operation, or a part of one: "embed", "embed[0]" (a row), "embed[0, 1]" (an entry)."""
-    match = _REFERENCE.fullmatch(text)
-    name, part = text, ()  # type: tuple[str, Index]
-    if text not in record.nodes and match is not None:
-        name, part = match[1], tuple(int(i) for i in match[2].split(","))
-    if name not in record.nodes:
-        near = get_close_matches(name, record.nodes, 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        raise table.error(field, f"is {described(text)}, which is neither a step nor a named operation above{hint}")
-    shape = record.nodes[name].truth.shape
-    if len(shape) == 3:
-        if not 0 <= head < shape[0]:
-            raise table.error("head", f"is {head}, but {name} has {shape[0]}")
-        part = (head, *part)
-    if len(part) > len(shape) or any(i >= size for i, size in zip(part, shape, strict=False)):
-        raise table.error(field, f"is {described(text)}, but {name} is {times(record.nodes[name].truth)} (counted from 0)")
-    return name, part
-
-
-def _part(x: Array, part: Index) -> Array:
-    return np.array(x[part], dtype=object)
-
-
-def _carry_out(table: Table, compute: Callable[[Sequence[Array]], Array], inputs: list[Array]) -> Array:
-    try:
-        return compute(inputs)
-    except OperandError as error:
-        raise table.error(error.operand, str(error)) from None
-
-
-def _parameter(table: Table, field: str) -> Any:
-    match field:
-        case "mask":
-            return table.one_of(field, get_args(Mask))
-        case "factor":
-            value = table.take(field)
-            if type(value) is not int and not isinstance(value, str):
-                raise table.error(field, f"is {described(value)}, not a number")
-            try:
-                return factor(str(value))
-            except ValueError as error:
-                raise table.error(f"{field}:", str(error)) from None
-        case "epsilon":
-            epsilon = table.number(field)
-            if epsilon.value < 0:
-                raise table.error(field, f"is {epsilon}, which is negative")
-            return epsilon
-        case _:
-            return read_array(table, table.take(field), field)
 
 
 def _entries(table: Table, node: Node) -> Iterator[tuple[Index, Claimed, Path]]:

@@ -33,6 +33,7 @@ class Node:
     printed: dict[Index, Claimed] = field(default_factory=dict)
     shown: str = ""  # what a report calls it, where that is not its name
     of_tokens: bool = False
+    slips: tuple[tuple[str, Callable[[Sequence[Array]], Array]], ...] = ()  # other ways to compute it, which are wrong, in words
 
 
 class Record:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from exactformer.checking.positions import Span
+from exactformer.checking.pages.found import Span
 from exactformer.checking.verdicts import Verdict, short
 from exactformer.messages import listed
 
@@ -30,10 +30,15 @@ class Finding:
     true: str  # as it should have been printed
     more: str  # with two more decimals, where it is a number
     carried_on: bool  # does it follow from the printed numbers before it?
+    excused: str = ""  # why it does not fail though it is not right: it is known, or its author allows it
+
+    @property
+    def right(self) -> bool:
+        return self.verdict is Verdict.RIGHT
 
     @property
     def bad(self) -> bool:
-        return self.verdict in BAD
+        return self.verdict in BAD and not self.excused
 
     @property
     def place(self) -> str:
@@ -66,14 +71,19 @@ class CheckReport:
         """0 all right (or cut off instead of rounded), 1 something is wrong, 3 something is undecided."""
         return 1 if self.first_wrong else 3 if self.counts[Verdict.UNDECIDED] else 0
 
+    def status_when(self, strict: bool) -> int:
+        """Strictly, what is cut off fails as well, and so does a file that claims nothing."""
+        cut = any(finding.verdict is Verdict.TRUNCATED and not finding.excused for finding in self.findings)
+        return 1 if strict and (cut or not self.findings) else self.status
+
 
 def lines(report: CheckReport) -> list[str]:
     """One line for each number or token that is not right, then a summary."""
-    found = [f"{report.name}:{f.line}: {f.place}: {_sentence(f)}" for f in report.findings if f.verdict is not Verdict.RIGHT]
+    found = [f"{report.name}:{f.line}: {f.place}: {sentence(f)}" for f in report.findings if not f.right and not f.excused]
     return [*found, f"{report.name}: {_summary(report)}"]
 
 
-def _sentence(finding: Finding) -> str:
+def sentence(finding: Finding) -> str:
     if finding.kind in ("claim", "view"):
         return finding.true
     said = f"{short(finding.printed if finding.kind == 'number' else repr(finding.printed))} is {finding.verdict}"
@@ -99,6 +109,8 @@ def _summary(report: CheckReport) -> str:
     judged = CheckReport(report.name, tuple(f for f in report.findings if not (f.kind == "view" and f.bad)))
     stale = len(report.findings) - len(judged.findings)
     counts = [f"{count} {verdict}" for verdict, count in judged.counts.items() if count] + [f"{stale} not built"] * bool(stale)
+    excused = Counter(finding.excused for finding in report.findings if finding.excused)
+    counts += [f"of these {count} {why}" for why, count in excused.items()]
     summary = f"{counted(report.findings)}: {', '.join(counts)}"
     first = judged.first_wrong
     if first is None:
@@ -138,6 +150,7 @@ def _file(report: CheckReport) -> dict[str, Any]:
                 "true": f.true,
                 "more": f.more,
                 "carried_on": f.carried_on,
+                "excused": f.excused,
             }
             for f in report.findings
         ],

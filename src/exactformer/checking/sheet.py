@@ -7,15 +7,14 @@ from typing import Any
 from exactformer.model import InputError
 from exactformer.model.arithmetics.wide import WIDE
 from exactformer.trace import Trace
-from exactformer.worksheets import WorksheetError
 from exactformer.worksheets.reader import Table
 from exactformer.worksheets.worksheet import read
 
 
 def trace_of(raw: dict[str, Any], file: str) -> Trace | None:
     """The pass of a worksheet; None of claims alone."""
+    table = Table(raw, file)
     if not any(field in raw for field in ("model", "weights", "input", "circuit")):
-        table = Table(raw, file)
         table.take("claims", None)
         table.text("title", "")
         table.text("about", "")
@@ -25,7 +24,7 @@ def trace_of(raw: dict[str, Any], file: str) -> Trace | None:
         worksheet = read(raw, file)
         tokens = len(worksheet.model.config.vocabulary)
         if tokens >= WIDE:
-            raise WorksheetError(f"{file}: model.vocabulary has {tokens:,} tokens; claims are checked about fewer than {WIDE:,}")
+            raise table.error("model.vocabulary", f"has {tokens:,} tokens; claims are checked about fewer than {WIDE:,}")
         return worksheet.trace()
     except InputError as error:
-        raise WorksheetError(f"{file}: input.tokens: {error}") from None
+        raise table.error("input.tokens:", str(error)) from None

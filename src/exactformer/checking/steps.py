@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.checking.operations import OPS
+from exactformer.checking.functions import OPS
 from exactformer.checking.record import Node, Record
 from exactformer.model import Config
 from exactformer.model.operations.attention import ARGMAX

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import Any
 
 import click
 
+from exactformer.cli.common import writable
+
 
 @click.command("check")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE|FOLDER|PATTERN|-...", nargs=-1, required=True)
 @click.option("--fix", is_flag=True, help="Rewrite the printed numbers that are not right, and nothing else.")
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
-def command(files: tuple[str, ...], fix: bool, form: str) -> None:
-    """Check the printed numbers of worked examples: worksheets, Markdown pages with claims, lessons, or built-in lessons."""
+@click.option("--strict", is_flag=True, help="Numbers that are cut off instead of rounded fail, and so do files without claims.")
+@click.option("--baseline", type=click.Path(path_type=Path), help="A file of known slips, which do not fail and are not rewritten.")
+@click.option(
+    "--write-baseline", type=click.Path(path_type=Path), callback=writable, help="Write all that is not right to such a file."
+)
+@click.option("--format", "form", type=click.Choice(("text", "json", "sarif", "github")), default="text", show_default=True)
+def command(files: tuple[str, ...], **asked: Any) -> None:
+    """Check the printed numbers of worked examples: worksheets, pages in Markdown or reStructuredText, notebooks, built-in lessons;
+    of a folder, all of these in it. - is standard input."""
     from exactformer.lessons.checking import check_files
 
-    checked = check_files(files, fix, form == "json")
+    checked = check_files(files, **asked)
     click.echo(checked.report, nl=False)
     for problem in checked.problems:
         click.echo(f"exactformer: {problem}", err=True)

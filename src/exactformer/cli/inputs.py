@@ -6,6 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from exactformer.worksheets import Input, Worksheet
 
 STDIN = "-"
+_PAGES = (".md", ".markdown", ".qmd", ".rmd", ".myst", ".rst", ".rest", ".ipynb")
 Command = Callable[..., Any]
 
 
@@ -87,9 +89,19 @@ def loaded(source: str, reading: Any = "ideal") -> Worksheet:
     """The worksheet of a source; that on standard input can be asked for once."""
     from exactformer.worksheets import load, loads
 
-    worksheet = loads(standard_input(), "standard input") if source == STDIN else load(source, reading)
+    worksheet = loads(standard_input(), "standard input") if source == STDIN else _of_page(source) or load(source, reading)
     refuse(reading != "ideal" and not worksheet.reading, f"--reading {reading}: {source} has nothing that can be read in two ways")
     return worksheet
+
+
+def _of_page(source: str) -> Worksheet | None:
+    """The pass of a page, lesson.md; of one with several, the one that is said: lesson.md#2 or lesson.md#wide."""
+    name, _, which = (source, "", "") if "#" not in source or Path(source).exists() else source.rpartition("#")
+    if Path(name).suffix.lower() not in _PAGES:
+        return None
+    from exactformer.lessons.passes import worksheet_in
+
+    return worksheet_in(name, which)
 
 
 def opened(

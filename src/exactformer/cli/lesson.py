@@ -67,7 +67,7 @@ def build(files: tuple[str, ...], check: bool) -> None:
             continue
         told += [*made.changes, *problems(found)]
         verdict = REFUTED if found.status == REFUTED else verdict or found.status
-        if made.text != lesson.text:
+        if made.text != lesson.page.source:
             changed.append((Path(name), made.text))
     if status != DONE:
         click.echo("exactformer: nothing was written", err=True) if len(files) > 1 else None

@@ -107,9 +107,7 @@ def command(
             return
     if steps:
         names = [step.name for step in result.steps]
-        for name in steps:
-            refuse(name not in names, f"--step: there is no step {name!r} ({', '.join(names)})")
-        shown = "\n".join(tables.step(result, name, decimals, digits) for name in steps)
+        shown = "\n".join(tables.step(result, _full(name, names), decimals, digits) for name in steps)
     else:
         with signs_of_life(f"{len(result.steps)} steps done, writing them down"):
             shown = _render(result, form, digits, to_terminal=output is None, about=worksheet.about)
@@ -119,6 +117,19 @@ def command(
             if not out.proved and result.stopped[out.position] is None:
                 click.echo(f"exactformer: position {out.position}: {out.why}", err=True)
         sys.exit(UNDECIDED)
+
+
+def _full(name: str, names: list[str]) -> str:
+    """The step that is meant by a name or by the end of one."""
+    from exactformer.trace.naming import Ambiguous, full_name
+
+    try:
+        found = full_name(name, names)
+    except Ambiguous as error:
+        raise click.ClickException(f"--step: {error}") from None
+    refuse(found is None, f"--step: there is no step {name!r} ({', '.join(names)})")
+    assert found is not None
+    return found
 
 
 def _comparison(worksheet: Any, right: Any, mistakes: tuple[str, ...], target: str | None, form: str, digits: int) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from flint import fmpq
 
 from exactformer.arithmetics import arithmetic
-from exactformer.checking.operations import OPS
+from exactformer.checking.functions import OPS
 from exactformer.exercises.cell import Cell
 from exactformer.model import Model, forward
 from exactformer.model.arithmetics.exact import MASKED

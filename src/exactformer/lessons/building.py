@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from exactformer.checking.pages.found import Span
 from exactformer.checking.verdicts import Verdict, judge
 from exactformer.lessons.examining import Entry, Examined, examined
-from exactformer.lessons.lesson import Lesson, LessonError, Span, View
+from exactformer.lessons.lesson import Lesson, LessonError, View
 from exactformer.lessons.numerals import corrected, filled, printed
 from exactformer.lessons.reader import read
 from exactformer.messages import short
@@ -52,10 +53,8 @@ def build(lesson: Lesson) -> Build:
     """
     found = examined(lesson)
     made = sorted(edits(found))
-    text = lesson.text
-    for (start, end), better, _ in reversed(made):
-        text = text[:start] + better + text[end:]
-    if text != lesson.text:
+    text = lesson.page.edited((each.span, each.text) for each in made)
+    if made:
         again = read(text, lesson.name, lesson.folder)
         found = examined(again)
         if len(again.blocks) < len(lesson.blocks) or edits(found):

@@ -6,24 +6,27 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from exactformer.checking import check_text as check_worksheets
 from exactformer.checking import command
 from exactformer.checking import fix_text as fix_worksheets
 from exactformer.checking import lessons as worksheet_lessons
-from exactformer.checking.checker import finding, read_source
+from exactformer.checking.checker import check_page, finding, read_source
 from exactformer.checking.claims import PrintedClaim
-from exactformer.checking.command import Checked, Ways
+from exactformer.checking.command import Checked, Form, Ways
 from exactformer.checking.fixing import better, to_fix
+from exactformer.checking.pages.found import Span
+from exactformer.checking.pages.page import Page
 from exactformer.checking.report import CheckReport, Finding
 from exactformer.checking.report import lines as report_lines
+from exactformer.checking.sources import STANDARD_INPUT
 from exactformer.checking.verdicts import Verdict
-from exactformer.lessons.building import built, is_current
+from exactformer.lessons.building import edits, is_current
 from exactformer.lessons.built_in import lesson_text, lessons
 from exactformer.lessons.examining import Entry, Examined, examined
-from exactformer.lessons.lesson import Lesson, LessonError, Span
+from exactformer.lessons.lesson import Lesson, LessonError
 from exactformer.lessons.numerals import corrected, printed
-from exactformer.lessons.reader import is_lesson, read
+from exactformer.lessons.reader import is_lesson, read_page
 from exactformer.messages import short
 from exactformer.numbers import Undecided
 
@@ -36,34 +39,33 @@ def check_text(text: str, name: str = "worksheet.toml", folder: Path | None = No
     >>> report.first_wrong.place, report.first_wrong.true
     ('blocks.0.attn.pattern[0, 1, 0]', '0.27')
     """
-    if Path(name).suffix.lower() == ".toml" or not is_lesson(text):
-        return check_worksheets(text, name)
-    return report(read(text, name, folder))
+    page = Page(text, name)
+    return report(read_page(page, folder)) if is_lesson(page) else check_page(page)
 
 
 def fix_text(text: str, found: CheckReport, folder: Path | None = None) -> str:
     """The text with what is not right put right: claims of worksheets, bound numbers, the text of views."""
-    if Path(found.name).suffix.lower() == ".toml" or not is_lesson(text):
+    page = Page(text, found.name)
+    if not is_lesson(page):
         return fix_worksheets(text, found)
     for f in found.findings:
         if f.kind == "claim" and f.bad:
             raise LessonError([f"{found.name}:{f.line}: a claim cannot be corrected: {f.subject}: {f.true}"])
-    fixed = text
-    for f in sorted(to_fix(found), key=lambda f: f.span, reverse=True):
-        if not f.field.startswith(("bound", "view")):
-            start, end = f.span
-            fixed = fixed[:start] + better(text, f, found.name) + fixed[end:]
-    fixed = built(read(fixed, found.name, folder))
-    if to_fix(check_text(fixed, found.name, folder)):
+    wanted = to_fix(found)
+    mended = [(f.span, better(page.text, f, found.name)) for f in wanted if not f.field.startswith(("bound", "view"))]
+    excused = [f.span for f in found.findings if f.excused]
+    written = [edit for edit in edits(examined(read_page(page, folder))) if edit.span not in excused]
+    fixed = page.edited([*mended, *((edit.span, edit.text) for edit in written)])
+    if len(to_fix(check_text(fixed, found.name, folder))) > len(excused):
         raise LessonError([f"{found.name}: was not fixed: with its numbers rewritten it does not read as it should"])
     return fixed
 
 
-def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json_format: bool = False) -> Checked:
+def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, form: Form = "text", **asked: Any) -> Checked:
     """`checking.check_files` of worksheets, pages and lessons; worksheets that a lesson names are read from its folder."""
 
     def folder(name: str) -> Path | None:
-        return None if name in lessons() else Path(name).parent
+        return None if name in lessons() else Path() if name == STANDARD_INPUT else Path(name).parent
 
     ways = Ways(
         read=lambda source: lesson_text(os.fspath(source)) if os.fspath(source) in lessons() else read_source(source, lessons()),
@@ -71,7 +73,7 @@ def check_files(files: Sequence[str | os.PathLike[str]], fix: bool = False, json
         fix=lambda text, found: fix_text(text, found, folder(found.name)),
         built_in=lambda: (*lessons(), *worksheet_lessons()),
     )
-    return command.check_files(files, fix, json_format, ways)
+    return command.check_files(files, fix, form, ways=ways, **asked)
 
 
 def report(lesson: Lesson) -> CheckReport:
@@ -106,7 +108,7 @@ def _bound(found: Examined) -> Iterator[Finding]:
     if problems:
         raise LessonError(problems)
     for entry, claim in read_so_far:
-        one = finding(found.lesson.text, entry.record, claim, entry.spot.span)
+        one = finding(found.lesson.page, entry.record, claim, entry.spot.span)
         yield replace(one, true=_true(entry, claim, one)) if one.bad else one
 
 
@@ -148,4 +150,4 @@ def _views(found: Examined) -> Iterator[Finding]:
 
 def _printed(found: Examined) -> Iterator[Finding]:
     for claim in found.printed:
-        yield finding(found.lesson.text, *claim)
+        yield finding(found.lesson.page, *claim)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import Any
 
-from exactformer.lessons.lesson import Reference, Use, View, ViewKind
+from exactformer.lessons.lesson import Binding, Reference, Use, View, ViewKind
 from exactformer.messages import quoted, short
 from exactformer.model.breaking import MISTAKES
 
@@ -25,6 +26,7 @@ _OPTIONS = {
     "picture": ("at", "head"),
     "break": ("from", "at", "head"),
     "exercise": ("tokens", "sum", "hint"),
+    "bind": ("after", "columns", "from"),
 }
 
 
@@ -71,13 +73,13 @@ class _Words:
         return mistake
 
 
-def directive(text: str) -> Use | Reference | View:
+def directive(text: str) -> Use | Binding | View:
     """A pass to use, a step to bind to, or a view; lines and places are put in by the reader.
 
     >>> directive("step blocks.0.attn.pattern at 1").position
     1
-    >>> print(directive("blocks.0.attn.pattern[0,1, 0]"))
-    blocks.0.attn.pattern[0, 1, 0]
+    >>> print(directive("blocks.0.attn.pattern[0,1, 0]").to, directive("pattern[1] from 1 columns").to)
+    blocks.0.attn.pattern[0, 1, 0] pattern[0]
     >>> directive("stp embed")
     Traceback (most recent call last):
     exactformer.lessons.directives.DirectiveError: 'stp embed' is neither ... did you mean step?
@@ -89,12 +91,32 @@ def directive(text: str) -> Use | Reference | View:
             raise DirectiveError("claim: what is claimed is missing, as in claim probs[0, 1] = 1/2")
         return View(0, (0, 0), "claim", claim=rest)
     if verb not in _VERBS:
-        named = verb.endswith(":") and _NAME.fullmatch(verb[:-1])
-        if not named and (not _STEP.match(verb) or (rest and not rest.startswith("[") and "[" not in verb)):
-            raise DirectiveError(_unknown(stripped, verb))
-        return reference(stripped)
+        return _binding(stripped, verb)
     words = _Words(verb, _words(rest, verb))
     return _use(words) if verb == "use" else _view(verb, words)  # type: ignore[arg-type]
+
+
+def _binding(text: str, verb: str) -> Binding:
+    named = verb.endswith(":") and _NAME.fullmatch(verb[:-1])
+    if not named and not _STEP.match(verb):
+        raise DirectiveError(_unknown(text, verb))
+    words = _Words("bind", _words(text, verb))
+    to = words.reference()
+    if words.left and words.left[0][1] not in _OPTIONS["bind"] and not get_close_matches(words.left[0][1], _OPTIONS["bind"], 1):
+        raise DirectiveError(_unknown(text, verb))
+    found: dict[str, Any] = {}
+    for option in _options(words):
+        match option:
+            case "after":
+                found["after"] = words.text("after")
+            case "columns":
+                found["columns"] = True
+            case "from":
+                first = words.whole("from", 1)
+                to = replace(to, index=tuple(i - first for i in to.index))
+    if any(i < 0 for i in to.index):
+        raise DirectiveError(f"{text}: counted from 1, there is no 0")
+    return Binding(to, **found)
 
 
 def reference(text: str) -> Reference:

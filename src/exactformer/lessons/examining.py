@@ -13,16 +13,15 @@ from exactformer.checking.checker import Claim, Known, claims_of
 from exactformer.checking.gradients import nodes as gradient_nodes
 from exactformer.checking.record import Node, Record
 from exactformer.checking.steps import record_of
+from exactformer.lessons.binding import LEFT_OUT, fitted
 from exactformer.lessons.built_in import lessons
 from exactformer.lessons.claims import Judged, judged
 from exactformer.lessons.languages import words
-from exactformer.lessons.lesson import Bound, Index, Lesson, LessonError, Spot, Use, View
-from exactformer.lessons.numerals import is_number
+from exactformer.lessons.lesson import Bound, Index, Lesson, LessonError, Reference, Spot, Use, View
 from exactformer.lessons.passes import PassError, Passes, Source, entry, gradient_of, has_model, step_at, times, trace_of
 from exactformer.lessons.spots import percentage
 from exactformer.lessons.views import written
 from exactformer.messages import Refused
-from exactformer.model.operations.attention import ARGMAX
 from exactformer.numbers import Undecided, total
 
 T = TypeVar("T")
@@ -70,7 +69,9 @@ class _Examination:
         self.lesson, self.found = lesson, Examined(lesson)
         self.problems: list[str] = []
         self.passes = Passes(lesson)
-        self.record = Record()
+        self.record = self.alone = Record()  # of operations without a pass
+        self.lost = False  # did the pass that is meant fail?
+        self.ends: dict[tuple[int, int], int] = {}  # of comments that share a block, where the numbers of each end
         self.records: dict[Source, Record] = {}
         self.known = Known(self.record, None)
 
@@ -98,7 +99,7 @@ class _Examination:
     def ready(self, block: Bound | View) -> bool:
         """Is its pass there? Of one that failed was told already."""
         named = self.passes.named.get(block.to.of)
-        return self.passes.now is not None if not block.to.of else named is None or named in self.records
+        return not self.lost if not block.to.of else named is None or named in self.records
 
     def attempt(self, line: int, what: Callable[[], T]) -> None:
         try:
@@ -106,15 +107,16 @@ class _Examination:
         except Undecided as error:
             self.problems.append(f"{self.lesson.name}:{line}: {error}")
         except Refused as error:
-            said = str(error)
-            self.problems.append(said if said.startswith(f"{self.lesson.name}:") else f"{self.lesson.name}:{line}: {said}")
+            for said in getattr(error, "problems", [str(error)]):
+                self.problems.append(said if said.startswith(f"{self.lesson.name}:") else f"{self.lesson.name}:{line}: {said}")
 
     def use(self, use: Use) -> None:
-        if use.fence >= 0 and not has_model(use, self.lesson.name):
+        if use.fence >= 0 and not has_model(use, self.lesson):
             self.claims(use)
             return
+        self.lost = True  # where this fails, what follows is not held against the pass before
         source = self.passes.use(use)
-        self.passes.now = None  # where this fails, what follows is not held against the pass before
+        self.passes.now = None
         trace = trace_of(source.forward)
         self.record = record_of(trace)
         for weight in trace.weights:
@@ -124,14 +126,14 @@ class _Examination:
                 self.record.add(node)
             self.record.has_gradients = True
         self.passes.now, self.records[source], self.known = source, self.record, Known(self.record, trace)
+        self.lost = False
         self.claims(use)
 
     def claims(self, use: Use) -> None:
         """Tables of claims in a fenced worksheet."""
         if use.fence < 0 or "claims" not in use.worksheet:
             return
-        block = Worksheet(use.worksheet, use.fence, use.line - 1)
-        self.known, found = claims_of(block, self.lesson.name, self.known)
+        self.known, found = claims_of(Worksheet(use.worksheet, use.fence), self.lesson.page, self.known)
         self.found.printed += found
 
     def view(self, view: View) -> None:
@@ -152,20 +154,26 @@ class _Examination:
             entry(step.values, view.to)
 
     def bound(self, bound: Bound) -> None:
-        source = self.passes.of(bound.to)
-        record = self.records[source]
-        if bound.to.step == "loss" and "loss" in record.nodes:
-            values, of_tokens = record.nodes["loss"].truth, False
-        else:
-            step = step_at(source, bound.to.step)
-            of_tokens = step.operation is ARGMAX
-            values = record.nodes[step.name].truth
-        for spot, index in self.placed(bound, values):
+        record, node = self.node(bound.to)
+        for spot, index in self.placed(bound, node.truth):
             if index is None:
-                part = entry(values, bound.to, whole=False)
+                part = entry(node.truth, bound.to, whole=False)
                 self.found.rows.append(Row(bound, spot, tuple(part.reshape(-1))))
-            elif spot.text not in ("…", "..."):
-                self.found.entries.append(Entry(bound, spot, bound.to.step, index, values[index], record, of_tokens))
+            elif spot.text not in LEFT_OUT:
+                self.found.entries.append(Entry(bound, spot, node.name, index, node.truth[index], record, node.of_tokens))
+
+    def node(self, to: Reference) -> tuple[Record, Node]:
+        """A step, a weight or a gradient of the pass, or an operation that a worksheet above has named."""
+        for record in (self.record, self.alone) if not to.of else ():
+            if to.step in record.nodes:
+                return record, record.nodes[to.step]
+        if not to.of and self.passes.now is None:
+            raise PassError(f"{to}: no pass is named above it, as in <!-- exactformer: use capstone -->")
+        source = self.passes.of(to)
+        record = self.records[source]
+        if to.step == "loss" and "loss" in record.nodes:
+            return record, record.nodes["loss"]
+        return record, record.nodes[step_at(source, to.step).name]
 
     def placed(self, bound: Bound, values: Any) -> Iterator[tuple[Spot, Index | None]]:
         """Each printed number with the entry that it is bound to; None for a row that is still to be written."""
@@ -184,7 +192,7 @@ class _Examination:
         elif bound.kind == "number":
             yield from self.inline(bound, prefix, left)
         else:
-            yield from self.block(bound, prefix, left, isinstance(values.flat[0], str))
+            yield from self.block(bound, prefix, values)
 
     def inline(self, bound: Bound, prefix: Index, left: Index) -> Iterator[tuple[Spot, Index | None]]:
         """A row in the prose: (1, 0)."""
@@ -201,29 +209,17 @@ class _Examination:
         for n, each in enumerate(spots):
             yield each, (*prefix, n)
 
-    def block(self, bound: Bound, prefix: Index, left: Index, of_tokens: bool) -> Iterator[tuple[Spot, Index]]:
+    def block(self, bound: Bound, prefix: Index, values: Any) -> Iterator[tuple[Spot, Index]]:
+        left = values.shape[len(prefix) :]
         if len(left) > 2:
             raise PassError(f"{bound.to}: is {times(left)} numbers: say which of the {left[0]} is meant, as in {bound.to.step}[0]")
-        high, wide = left if len(left) == 2 else (1, left[0])
-        rows = self.fitted(bound, high, wide, of_tokens)
-        for i, j in np.ndindex(high, wide):
-            yield rows[i][j], (*prefix, i, j) if len(left) == 2 else (*prefix, j)
-
-    def fitted(self, bound: Bound, high: int, wide: int, of_tokens: bool) -> list[tuple[Spot, ...]]:
-        """The printed numbers in so many rows; of a table, the last columns, after those that name its rows."""
-        rows = list(bound.rows)
-        if high == 1 and len(rows) == wide and bound.kind == "table":  # a row that stands as a column
-            rows = [tuple(row[-1] for row in rows)]
-        if bound.kind == "code":
-            flat = [spot for row in rows for spot in row]
-            rows = [tuple(flat[i * wide : (i + 1) * wide]) for i in range(high)] if len(flat) == high * wide else rows
-        enough = [len(row) >= wide if bound.kind == "table" else len(row) == wide for row in rows]
-        named = bound.kind == "table" and not of_tokens and bool(rows) and not any(is_number(row[0]) for row in rows)
-        if len(rows) != high or not all(enough) or (named and len(rows[0]) == wide):
-            columns = len(rows[0]) - named if rows else 0
-            there = f"{len(rows)} row{'s' * (len(rows) != 1)} of {columns}" + ", besides the names of its rows" * named
-            raise PassError(f"{bound.to}: is {high} × {wide} numbers, but the {bound.kind} has {there}")
-        return [row[-wide:] for row in rows]
+        matrix = np.asarray(values[prefix], dtype=object).reshape(left if len(left) == 2 else (1, left[0]))
+        rows = fitted(bound, matrix, 0 if bound.after is None else self.ends[bound.after.span])
+        placed = [(i, j, spot) for i, row in enumerate(rows) for j, spot in enumerate(row) if spot is not None]
+        self.ends[bound.span] = max((spot.span[1] for *_, spot in placed), default=0)
+        for i, j, spot in placed:
+            if spot.text not in LEFT_OUT:
+                yield spot, (*prefix, i, j) if len(left) == 2 else (*prefix, j)
 
 
 def _split(spot: Spot) -> list[Spot]:

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from exactformer.messages import Refused
+from exactformer.checking.pages.found import Span
+from exactformer.checking.pages.page import Page
+from exactformer.messages import Problems
 
-Span = tuple[int, int]
 Index = tuple[int, ...]
 Style = Literal["plain", "bold", "code", "math"]
 OPEN = re.compile(r"[+\-−]?(?:[0-9]+|\?)\.\?+|\?")  # what building writes over: ? as it likes, 0.?? with two decimals
 ViewKind = Literal["step", "number", "picture", "break", "claim", "exercise"]
 
 
-class LessonError(Refused):
-    """A lesson that is refused. Every problem is one line with its file and line; the message is the first of them."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        more = len(self.problems) - 1
-        super().__init__(self.problems[0] + (f" (and {more} more problem{'s' * (more > 1)})" if more else ""))
+class LessonError(Problems):
+    """A lesson that is refused. Every problem is one line with its file and line."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +51,15 @@ class Reference:
 
 
 @dataclass(frozen=True)
+class Binding:
+    """What a comment binds: a step, or some of it. `after`: its numbers follow this text. `columns`: they stand transposed."""
+
+    to: Reference
+    after: str = ""
+    columns: bool = False
+
+
+@dataclass(frozen=True)
 class Spot:
     """Where one printed number stands, and how it is set; a percentage is a hundred times the number that is meant."""
 
@@ -84,6 +88,9 @@ class Bound:
     to: Reference
     kind: Literal["number", "table", "matrix", "code"]
     rows: tuple[tuple[Spot, ...], ...]
+    columns: bool = False
+    after: Bound | None = None  # in a block that several comments are bound to, the one whose numbers come before
+    more: bool = False  # may there be numbers in the block that are none of its own?
 
 
 @dataclass(frozen=True)
@@ -117,8 +124,10 @@ Block = Prose | Use | Bound | View
 
 @dataclass(frozen=True)
 class Lesson:
+    """`text` is what is read, in which all places are: the file, or of a notebook its cells."""
+
     name: str
-    text: str
+    page: Page
     title: str
     blocks: tuple[Block, ...]
     summary: str = ""
@@ -127,5 +136,9 @@ class Lesson:
     folder: Path | None = None  # where worksheets beside it may be read; None where there is no such place
     body: int = 0  # where the text begins after its front matter
 
+    @property
+    def text(self) -> str:
+        return self.page.text
+
     def line(self, at: int) -> int:
-        return self.text.count("\n", 0, at) + 1
+        return self.page.line(at)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
+from exactformer.checking.pages.found import Comment, Fence, Span
+from exactformer.checking.pages.markdown import code_spans
 from exactformer.lessons.languages import ENGLISH, Words, words
-from exactformer.lessons.lesson import Bound, Lesson, Span, Use, View
+from exactformer.lessons.lesson import Bound, Lesson, Reference, Use, View
 from exactformer.lessons.numerals import plain
-from exactformer.lessons.passes import Passes, Source, has_model
-from exactformer.lessons.scanning import Comment, Fence, code_spans, scan
+from exactformer.lessons.passes import PassError, Passes, Source, has_model, step_at
 
 Tree = list[Any]  # [tag, attributes, *children]
 _MARK = re.compile("\ue000([a-z])([0-9]+)\ue001")
@@ -76,25 +78,27 @@ class _Page:
         passes = Passes(self.lesson)
         for block in self.lesson.blocks:
             match block:
-                case Use() if block.fence < 0 or has_model(block, self.lesson.name):
+                case Use() if block.fence < 0 or has_model(block, self.lesson):
                     passes.use(block)
                 case View():
                     source = self.source(passes.of(block.to))
                     changes.append((block.span, f"\n{block.prefix}{self.view(block, source)}\n{block.prefix.rstrip()}"))
-                case Bound() if block.kind == "number":
+                case Bound() if block.kind == "number" and (to := _opened(block, passes)) is not None:
                     source = self.source(passes.of(block.to))
                     spot = block.rows[0][0]
                     changes.append((block.span, ""))
-                    changes.append((spot.span, self.number(block, spot.text, spot.style, source)))
+                    changes.append((spot.span, self.number(to, spot.text, spot.style, source)))
                     if spot.style == "math":
                         changes += [((spot.span[0] - 1, spot.span[0]), ""), ((spot.span[1], spot.span[1] + 1), "")]
                 case Bound():
                     changes.append((block.span, ""))
         taken = [span for span, _ in changes]
-        for found in scan(text, self.lesson.body):
+        scanned = self.lesson.page.found(self.lesson.body)
+        for found in scanned:
             if isinstance(found, Comment) and not any(a <= found.span[0] < b for a, b in taken):
                 changes.append((found.span, ""))
-        fences = [each.span for each in scan(text, self.lesson.body) if isinstance(each, Fence)]
+        changes += [(span, "") for span in {each.hidden for each in scanned if isinstance(each, Fence) and each.hidden is not None}]
+        fences = [each.hidden or each.span for each in scanned if isinstance(each, Fence)]
         for span, formula in _formulas(text, [*taken, *fences]):
             self.formulas.append(formula)
             changes.append((span, f"\ue000m{len(self.formulas) - 1}\ue001"))
@@ -108,7 +112,9 @@ class _Page:
         return self.sources.index(source)
 
     def view(self, view: View, source: int) -> str:
-        data: dict[str, Any] = {"kind": view.kind, "pass": source, "step": view.to.step}
+        data: dict[str, Any] = {"kind": view.kind, "pass": source, "step": ""}
+        if view.kind != "claim":
+            data["step"] = step_at(self.sources[source], view.to.step).name
         match view.kind:
             case "step" | "picture" | "break":
                 data |= {"position": view.position, "head": view.head}
@@ -126,8 +132,8 @@ class _Page:
         self.views.append(data)
         return f"\ue000v{len(self.views) - 1}\ue001"
 
-    def number(self, bound: Bound, text: str, style: str, source: int) -> str:
-        self.numbers.append({"pass": source, "step": bound.to.step, "index": list(bound.to.index)})
+    def number(self, to: Reference, text: str, style: str, source: int) -> str:
+        self.numbers.append({"pass": source, "step": to.step, "index": list(to.index)})
         self.shown.append(plain(text) if style == "math" else text)
         return f"\ue000n{len(self.numbers) - 1}\ue001"
 
@@ -201,6 +207,14 @@ class _Page:
         """Code as it was."""
         originals: dict[str, Callable[[int], str]] = {"n": lambda n: self.shown[n], "m": lambda n: f"${self.formulas[n]}$"}
         return _MARK.sub(lambda mark: originals[mark[1]](int(mark[2])) if mark[1] in originals else "", text)
+
+
+def _opened(bound: Bound, passes: Passes) -> Reference | None:
+    """The step of a number by its full name; None of an operation, which is no part of the pass that the page opens."""
+    try:
+        return replace(bound.to, step="loss" if bound.to.step == "loss" else step_at(passes.of(bound.to), bound.to.step).name)
+    except (PassError, AssertionError):
+        return None
 
 
 def _formulas(text: str, taken: list[Span]) -> Iterator[tuple[Span, str]]:

@@ -11,15 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from exactformer.checking.blocks import Block
+from exactformer.checking.checker import parsed
 from exactformer.lessons.lesson import Lesson, Reference, Use
 from exactformer.messages import Refused, quoted
 from exactformer.model import ConfigError, InputError
 from exactformer.model.breaking import broken
 from exactformer.model.operations.operation import short
+from exactformer.reading.toml_places import Located
 from exactformer.trace import Gradient, Step, Trace, usual_gradient
+from exactformer.trace.naming import Ambiguous, full_name
 from exactformer.worksheets import Worksheet, examples, load, loads
 from exactformer.worksheets.models import MODELS
-from exactformer.worksheets.worksheet import LARGEST, parse, read_text
+from exactformer.worksheets.worksheet import LARGEST, read_text
+from exactformer.worksheets.worksheet import read as read_worksheet
 
 _KEPT = 32
 
@@ -99,14 +104,24 @@ def _source(use: Use, lesson: Lesson) -> Source:
             f"did you mean {near[0]}?" if near else f"there are {', '.join(examples())}, and worksheets (.toml) beside the lesson"
         )
         raise PassError(f"use: there is no example {quoted(use.name)}: {hint}")
+    if use.fence >= 0:
+        _read_in_place(use, lesson)
     name = f"{lesson.name}:{use.line - 1}" if use.fence >= 0 else use.name
     mistakes = (use.mistake,) if use.mistake else ()
     return Source(name, worksheet, use.tokens, use.backward, use.target, mistakes)
 
 
-def has_model(use: Use, name: str) -> bool:
+def _read_in_place(use: Use, lesson: Lesson) -> None:
+    """Refuse a fenced worksheet that cannot be read, with the lines of the lesson."""
+    block = Block(use.worksheet, use.fence)
+    file = Located(lesson.name)
+    file.locate(block.text, lambda at: lesson.line(block.start + at))
+    read_worksheet(parsed(block, lesson.page), file)
+
+
+def has_model(use: Use, lesson: Lesson) -> bool:
     """Is a fenced worksheet a pass of its own, or are there only claims in it?"""
-    raw = parse("\n" * (use.line - 1) + use.worksheet, f"{name}:{use.line - 1}")
+    raw = parsed(Block(use.worksheet, use.fence), lesson.page)
     return "model" in raw or "circuit" in raw
 
 
@@ -123,6 +138,33 @@ def _beside(name: str, folder: Path | None) -> str:
         hint = f"did you mean {near[0]}?" if near else "worksheets lie beside the lesson"
         raise PassError(f"use: there is no file {quoted(name)} in the folder of the lesson: {hint}")
     return read_text(path, "example", examples()).removeprefix("\ufeff")
+
+
+def passes_of(lesson: Lesson) -> list[tuple[str, Source]]:
+    """The passes of a page in order, each with the name that it is called by, where it has one."""
+    passes = Passes(lesson)
+    meant = [block for block in lesson.blocks if isinstance(block, Use) and (block.fence < 0 or has_model(block, lesson))]
+    return [(use.called, passes.use(use)) for use in meant]
+
+
+def worksheet_in(name: str, which: str = "") -> Worksheet:
+    """The worksheet of the pass of a page that is meant by its number, from 1, or its name."""
+    from exactformer.lessons.built_in import read_lesson
+
+    lesson = read_lesson(Path(name))
+    found = passes_of(lesson)
+    called = {each: n for n, (each, _) in enumerate(found) if each}
+    if not found:
+        raise PassError(f"{name}: has no pass: a worksheet in a block toml exactformer, or a comment exactformer: use …")
+    if not which and len({source for _, source in found}) > 1:
+        raise PassError(f"{name}: has {len(found)} passes: say which, as in {name}#1")
+    number = int(which) - 1 if which.isdigit() and len(which) < 5 else called.get(which, 0 if not which else -1)
+    if not 0 <= number < len(found):
+        raise PassError(f"{name}: there is no pass {quoted(which)}: it has {len(found)}, counted from 1")
+    _, source = found[number]
+    worksheet = worksheet_of(Source(source.name, source.worksheet))
+    worksheet = replace(worksheet, model=broken(worksheet.model, source.mistakes))
+    return worksheet if source.tokens is None else replace(worksheet, tokens=tuple(source.tokens.split()))
 
 
 @lru_cache(_KEPT)
@@ -162,8 +204,12 @@ def steps_of(source: Source) -> dict[str, Step]:
 
 def step_at(source: Source, name: str) -> Step:
     found = steps_of(source)
-    if name in found:
-        return found[name]
+    try:
+        full = full_name(name, found)
+    except Ambiguous as error:
+        raise PassError(str(error)) from None
+    if full is not None:
+        return found[full]
     if name.startswith("grad.") and not source.backward:
         raise PassError(f"{name}: the pass is used without backward, which brings gradients in")
     if name == "loss":

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from exactformer.checking.blocks import nearly
+from exactformer.checking.pages.found import Comment, Fence, Span, Unclosed
+from exactformer.checking.pages.markdown import LONGEST_COMMENT
+from exactformer.checking.pages.ours import OURS, like_ours
+from exactformer.checking.pages.page import Page
+from exactformer.lessons.binding import part
 from exactformer.lessons.directives import DirectiveError, called, directive
 from exactformer.lessons.languages import languages
-from exactformer.lessons.lesson import Block, Bound, Lesson, LessonError, Prose, Span, Use, View
-from exactformer.lessons.scanning import LONGEST_COMMENT, Comment, Fence, Unclosed, scan
-from exactformer.lessons.spots import SpotError, behind, following
+from exactformer.lessons.lesson import Binding, Block, Bound, Lesson, LessonError, Prose, Use, View
+from exactformer.lessons.spots import Following, SpotError, behind, following
 from exactformer.messages import quoted, short
 
 LARGEST = 2**20  # characters of a lesson
 MOST_DIRECTIVES = 2000
-OURS = "exactformer"
-_FIRST = re.compile(r"\s*/?\s*([A-Za-z_-]+)")
 _DIRECTIVE = re.compile(r"\s*exactformer\s*:(.*)", re.DOTALL)
 _CLOSING = re.compile(r"\s*/\s*exactformer\s*")
 _FRONT = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 _FIELDS = ("summary", "next", "language")
 _HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
-_MODEL = re.compile(r"^\s*\[(model|circuit)\]", re.MULTILINE)
 _RESERVED = re.compile("[\ue000-\ue002]")
 
 
-def is_lesson(text: str) -> bool:
-    """Does a text have a comment that is a directive, or nearly one?"""
-    if "<!--" not in text:
-        return False
-    return any(_like_ours(each.text) for each in scan(text) if isinstance(each, Comment))
+def is_lesson(page: Page) -> bool:
+    """Does a page have a comment that is a directive, or nearly one?"""
+    return page.kind != "worksheet" and any(like_ours(each.text) for each in page.found() if isinstance(each, Comment))
 
 
 def read(text: str, name: str = "lesson.md", folder: Path | None = None) -> Lesson:
@@ -45,18 +45,24 @@ def read(text: str, name: str = "lesson.md", folder: Path | None = None) -> Less
     Traceback (most recent call last):
     exactformer.lessons.lesson.LessonError: lesson.md:1: 'exactfromer: use capstone' is nearly a directive: ...
     """
-    if len(text) > LARGEST:
-        raise LessonError([f"{name}: has {len(text):,} characters; a lesson may have {LARGEST:,}"])
-    return _Reader(text, name, folder).lesson()
+    return read_page(Page(text, name), folder)
+
+
+def read_page(page: Page, folder: Path | None = None) -> Lesson:
+    if len(page.text) > LARGEST:
+        raise LessonError([f"{page.name}: has {len(page.text):,} characters; a lesson may have {LARGEST:,}"])
+    return _Reader(page, folder).lesson()
 
 
 class _Reader:
-    def __init__(self, text: str, name: str, folder: Path | None) -> None:
-        self.text, self.name, self.folder = text, name, folder
+    def __init__(self, page: Page, folder: Path | None) -> None:
+        self.page, self.folder = page, folder
+        self.text, self.name = page.text, page.name
         self.problems: list[tuple[int, str]] = []
         self.blocks: list[Block] = []
         self.at = 0  # up to here the text is taken
         self.used = False
+        self.stack: list[tuple[Comment, Binding]] = []  # comments one below the other, which are bound to one block
 
     def lesson(self) -> Lesson:
         front, self.at = self._front()
@@ -64,7 +70,7 @@ class _Reader:
         reserved = _RESERVED.search(self.text)
         if reserved:
             self._problem(reserved.start(), f"U+{ord(reserved[0]):04X} is not a character of a text")
-        found = scan(self.text, body)
+        found = self.page.found(body)
         self.fences = {each.span[0]: each for each in found if isinstance(each, Fence)}
         if sum(isinstance(each, Comment) for each in found) > MOST_DIRECTIVES:
             raise LessonError([f"{self.name}: has more than {MOST_DIRECTIVES:,} comments"])
@@ -76,14 +82,14 @@ class _Reader:
         title = self._title(body, [each.span for each in found if isinstance(each, Fence)])
         if self.problems:
             raise LessonError([f"{self.name}:{line}: {problem}" for line, problem in sorted(self.problems)])
-        return Lesson(self.name, self.text, title, tuple(self.blocks), folder=self.folder, body=body, **front)
+        return Lesson(self.name, self.page, title, tuple(self.blocks), folder=self.folder, body=body, **front)
 
     def _take(self, events: list[Any], n: int) -> int:
         """Read an event, and a closing comment where it is the next; how many that were."""
         each = events[n]
         match each:
             case Unclosed(span=span):
-                if _like_ours(self.text[span[0] + 4 : span[1]]):
+                if like_ours(self.text[span[0] + 4 : span[1]]):
                     self._problem(span[0], "the comment is not closed: --> is missing")
                 return 1
             case Fence():
@@ -104,7 +110,9 @@ class _Reader:
         elif isinstance(meant, View):
             return self._view(each, meant, events, n)
         else:
-            self._bound(each, meant)
+            self.stack.append((each, meant))
+            if not self._stacked(each, events, n + 1):
+                self._bound()
         return 1
 
     # -- what directives become
@@ -124,6 +132,8 @@ class _Reader:
         self._prose(comment.span[0])
         if not comment.alone:
             self._problem(comment.span[0], f"{view.kind} stands on a line of its own")
+        if self.page.kind != "markdown" and view.kind != "claim":
+            self._problem(comment.span[0], f"{view.kind}: views are for lessons in Markdown; here numbers are bound and claimed")
         self._needs_pass(comment, view.kind)
         written = None
         if closed:
@@ -136,38 +146,59 @@ class _Reader:
         self._append(placed, end)
         return 2 if closed else 1
 
-    def _bound(self, comment: Comment, to: Any) -> None:
-        self._prose(comment.span[0])
-        self._needs_pass(comment, str(to))
-        line = self._line(comment.span[0])
+    def _stacked(self, comment: Comment, events: list[Any], n: int) -> bool:
+        """Does another comment that binds follow on a line of its own, so that both are bound to what comes next?"""
+        after = events[n] if n < len(events) else None
+        if not comment.alone or not isinstance(after, Comment) or not after.alone or _CLOSING.fullmatch(after.text):
+            return False
+        given = _DIRECTIVE.fullmatch(after.text)
+        if given is None or self.text[comment.span[1] : after.span[0]].strip(" \t\r\n>"):
+            return False
         try:
-            if comment.alone:
-                kind, rows = following(self.text, comment.span[1], self.fences)
-            else:
-                spot = behind(self.text, comment.span[1])
-                kind, rows = "number", ((spot,),)
-        except SpotError as error:
-            self._problem(comment.span[0], f"{to}: {error}")
-            return
-        self._append(Bound(line, comment.span, to, kind, rows), comment.span[1])  # type: ignore[arg-type]
+            return isinstance(directive(given[1]), Binding)
+        except DirectiveError:
+            return False
+
+    def _bound(self) -> None:
+        """The comments that were stacked become bound to what follows the last of them."""
+        stack, self.stack = self.stack, []
+        block: Following | None = None
+        before: Bound | None = None
+        for n, (comment, how) in enumerate(stack):
+            self._prose(comment.span[0])
+            self._needs_pass(comment, str(how.to))
+            bound = Bound(self._line(comment.span[0]), comment.span, how.to, "number", (), how.columns)
+            try:
+                if not comment.alone:
+                    bound = replace(bound, rows=((behind(self.text, comment.span[1]),),))
+                else:
+                    last = stack[-1][0].span[1]
+                    block = block or following(self.text, last, self.fences)
+                    kind, rows, more = part(self.text, last, block, how, n, len(stack))
+                    bound = replace(bound, kind=kind, rows=rows, more=more, after=None if how.after else before)
+            except SpotError as error:
+                self._problem(comment.span[0], f"{how.to}: {error}")
+                return
+            self._append(bound, comment.span[1])
+            before = bound
 
     def _fence(self, fence: Fence) -> None:
-        words = fence.info.lower().split()
         body = self.text[slice(*fence.body)]
-        for word in words[1:]:
-            if word != OURS and _near(word):
-                self._problem(fence.span[0], f"{quoted(fence.info)} is nearly a worksheet: did you mean toml {OURS}?")
-        if words[:1] == ["toml"] and (OURS in words or _MODEL.search(body)):
-            self._prose(fence.span[0])
+        if fence.nearly:
+            self._problem(fence.span[0], nearly(fence))
+        if fence.is_worksheet(self.text):
+            start = fence.span[0] if fence.hidden is None else fence.hidden[0]
+            self._prose(start)
             line = self._line(fence.body[0])
-            given = fence.info.split()
-            name = given[words.index("as") + 1] if "as" in words[:-1] else ""
+            given = re.findall(r"[\w-]+", fence.info)
+            name = given[given.index("as") + 1] if "as" in given[:-1] else ""
             try:
                 name = called(name) if name else ""
             except DirectiveError as error:
                 self._problem(fence.span[0], str(error))
-            self._append(Use(line, self.name, worksheet=body, fence=fence.body[0], called=name), fence.span[0])
-            self.used = self.used or bool(_MODEL.search(body))
+            end = start if fence.hidden is None else fence.hidden[1]
+            self._append(Use(line, self.name, worksheet=body, fence=fence.body[0], called=name), end)
+            self.used = True
 
     # -- small things
     def _needs_pass(self, comment: Comment, what: str) -> None:
@@ -182,7 +213,7 @@ class _Reader:
             if len(comment.text) <= LONGEST_COMMENT:
                 return True
             self._problem(comment.span[0], f"the comment has {len(comment.text):,} characters, more than {LONGEST_COMMENT:,}")
-        elif _like_ours(comment.text):
+        elif like_ours(comment.text):
             asked = (
                 f"did you mean {OURS}?" if not comment.text.strip().strip("/ ").startswith(OURS) else f"write {OURS}: with a colon"
             )
@@ -190,18 +221,17 @@ class _Reader:
         return False
 
     def _front(self) -> tuple[dict[str, str], int]:
-        match = _FRONT.match(self.text.removeprefix("\ufeff"))
+        """Ours are a few fields; those of other programs, such as Quarto, are left alone, but for what is nearly one of ours."""
+        match = _FRONT.match(self.text.removeprefix("\ufeff")) if self.page.kind == "markdown" else None
         if match is None:
             return {}, 0
         found: dict[str, str] = {}
         for n, line in enumerate(match[1].splitlines()):
             field, colon, value = line.partition(":")
-            if not line.strip():
-                continue
-            if not colon or field.strip() not in _FIELDS:
-                near = get_close_matches(field.strip(), _FIELDS, 1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_FIELDS)}"
-                self.problems.append((n + 2, f"{quoted(line)} is no field of the front matter: {hint}"))
+            if field.strip() not in _FIELDS:
+                near = get_close_matches(field.strip(), _FIELDS, 1, 0.8) if colon and field[:1].strip() else []
+                if near:
+                    self.problems.append((n + 2, f"{quoted(line)} is no field of the front matter: did you mean {near[0]}?"))
             elif field.strip() == "language" and value.strip() not in languages():
                 self.problems.append((n + 2, f"language is {quoted(value.strip())}, not one of {', '.join(languages())}"))
             else:
@@ -224,7 +254,7 @@ class _Reader:
         self.at = max(self.at, end)
 
     def _line(self, at: int) -> int:
-        return self.text.count("\n", 0, at) + 1
+        return self.page.line(at)
 
     def _problem(self, at: int, problem: str) -> None:
         self.problems.append((self._line(at), problem))
@@ -232,16 +262,3 @@ class _Reader:
 
 def _closes(events: list[Any], n: int) -> bool:
     return n < len(events) and isinstance(events[n], Comment) and _CLOSING.fullmatch(events[n].text) is not None
-
-
-def _like_ours(text: str) -> bool:
-    first = _FIRST.match(text)
-    return first is not None and _near(first[1].lower())
-
-
-def _near(word: str) -> bool:
-    """
-    >>> [_near(word) for word in ("exactformer", "exactfromer", "exact-former", "transformer", "example")]
-    [True, True, True, False, False]
-    """
-    return SequenceMatcher(None, word, OURS).ratio() > 0.79

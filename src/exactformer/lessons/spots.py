@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Literal, NamedTuple
 
-from exactformer.lessons.lesson import OPEN, Span, Spot, Style
-from exactformer.lessons.scanning import PREFIX, Fence
+from exactformer.checking.pages.found import Fence, Span
+from exactformer.checking.pages.markdown import PREFIX
+from exactformer.lessons import rst_tables
+from exactformer.lessons.lesson import OPEN, Spot, Style
 
 Rows = tuple[tuple[Spot, ...], ...]
 _PRINTED = r"[+\-−]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:/[0-9]+)?|[-−](?:inf|∞)|\.\.\.|…"
@@ -22,6 +25,8 @@ _BLANK = "[ \u00a0\u202f]"
 _OF_HUNDRED = rf"(?:\\?%|(?:percent|per{_BLANK}cent|por{_BLANK}ciento)\b)"
 _PERCENT = re.compile(rf"(.*?)(?:{_BLANK}|\\,)*{_OF_HUNDRED}", re.DOTALL)
 _PERCENT_BEHIND = re.compile(rf"(?:\*\*|__|[*`$])?{_BLANK}?{_OF_HUNDRED}")
+_TYPED = re.compile(r"[ \t>]*(?:>>>|\$ |In \[[0-9]*\]:)")  # at a prompt
+_GOES_ON = re.compile(r"[ \t>]*\.\.\.(?: |\r?$)")
 _DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _CELL = re.compile(r"(?:\\.|`[^`\n]*`|[^|\\`\n]|`)*")
 
@@ -103,10 +108,16 @@ def within(text: str, span: Span, style: Style = "plain") -> Spot:
     return Spot((start, end), text[start:end], style)
 
 
-def following(text: str, at: int, fences: dict[int, Fence]) -> tuple[str, Rows]:
-    """What follows a comment on a line of its own: its kind and its rows."""
-    line = text.find("\n", at)
-    start = len(text) if line < 0 else line + 1
+class Following(NamedTuple):
+    """What follows a comment on a line of its own: its kind, and the rows of the one block, or of each matrix of a formula."""
+
+    kind: Literal["table", "matrix", "code"]
+    parts: list[Rows]
+
+
+def following(text: str, at: int, fences: dict[int, Fence]) -> Following:
+    end = text.find("\n", at)
+    start = len(text) if end < 0 else end + 1
     blank = PREFIX.match(text, start)
     while blank is not None and text[blank.end() : blank.end() + 1] in ("\n", "\r") and start < len(text):
         start = text.find("\n", blank.end()) + 1
@@ -114,19 +125,27 @@ def following(text: str, at: int, fences: dict[int, Fence]) -> tuple[str, Rows]:
     if start in fences:
         return _fenced(text, fences[start])
     here = blank.end() if blank else start
+    line = text[here : (text.find("\n", here) + 1 or len(text) + 1) - 1]
     if text.startswith(("$$", "\\[", "\\begin", "$\\begin"), here):
-        return _matrix(text, here, None)
-    if text.startswith("|", here) or "|" in text[here : (text.find("\n", here) + 1 or len(text) + 1) - 1]:
-        return _table(text, start)
+        return Following("matrix", _matrices(text, here, _end_of_formula(text, here)))
+    if rst_tables.is_table(line):
+        return Following("table", [_cells_to_spots(text, rst_tables.table(text, start))])
+    if "|" in line:
+        return Following("table", [_table(text, start)])
     raise SpotError("a comment on a line of its own is bound to the table, matrix or code block that follows it, and none does")
 
 
-def _fenced(text: str, fence: Fence) -> tuple[str, Rows]:
+def _fenced(text: str, fence: Fence) -> Following:
+    """The numbers of a block of code. Where it has what was typed at a prompt, those of what was printed alone."""
     start, end = fence.body
     if _MATRIX.search(text, start, end):
-        return _matrix(text, start, end)
+        return Following("matrix", _matrices(text, start, end))
     rows = []
+    typed = False
     for line in re.finditer(r"[^\n]+", text[start:end]):
+        typed = _TYPED.match(line[0]) is not None or (typed and _GOES_ON.match(line[0]) is not None)
+        if typed:
+            continue
         spots = [
             Spot((start + line.start() + m.start(), start + line.start() + m.end()), m[0], "code")
             for m in _IN_CODE.finditer(line[0])
@@ -134,13 +153,24 @@ def _fenced(text: str, fence: Fence) -> tuple[str, Rows]:
         ]
         if spots:
             rows.append(tuple(spots))
-    return "code", tuple(rows)
+    return Following("code", [tuple(rows)])
 
 
-def _matrix(text: str, start: int, end: int | None) -> tuple[str, Rows]:
-    match = _MATRIX.search(text, start, len(text) if end is None else end)
-    if match is None or text[start : match.start()].count("\n") > 4:
+def _end_of_formula(text: str, start: int) -> int:
+    """Up to the mark that closes it, or an empty line."""
+    mark = next((close for open, close in (("$$", "$$"), ("\\[", "\\]"), ("$", "$")) if text.startswith(open, start)), "\n\n")
+    end = text.find(mark, start + len(mark))
+    return len(text) if end < 0 else end
+
+
+def _matrices(text: str, start: int, end: int) -> list[Rows]:
+    found = [_matrix(text, match) for match in _MATRIX.finditer(text, start, end)]
+    if not found:
         raise SpotError("a formula follows without a matrix (\\begin{bmatrix} … \\end{bmatrix}) to be bound to")
+    return found
+
+
+def _matrix(text: str, match: re.Match[str]) -> Rows:
     rows = []
     at = match.start(2)
     for line in re.split(r"(\\\\)", match[2]):
@@ -153,10 +183,10 @@ def _matrix(text: str, start: int, end: int | None) -> tuple[str, Rows]:
                 place += len(cell)
             rows.append(tuple(cells))
         at += len(line)
-    return "matrix", tuple(rows)
+    return tuple(rows)
 
 
-def _table(text: str, start: int) -> tuple[str, Rows]:
+def _table(text: str, start: int) -> Rows:
     lines: list[Span] = []
     at = start
     while at < len(text):
@@ -170,7 +200,11 @@ def _table(text: str, start: int) -> tuple[str, Rows]:
         at = end + 1
     if len(lines) < 3 or not _DELIMITER.fullmatch(text[slice(*lines[1])].strip()):
         raise SpotError("what follows is no table: it needs a row of names, a row |---|---|, and rows of numbers")
-    return "table", tuple(tuple(percentage(text, within(text, cell)) for cell in _cells(text, line)) for line in lines[2:])
+    return _cells_to_spots(text, [_cells(text, line) for line in lines[2:]])
+
+
+def _cells_to_spots(text: str, rows: rst_tables.Cells) -> Rows:
+    return tuple(tuple(percentage(text, within(text, cell)) for cell in row) for row in rows)
 
 
 def _cells(text: str, line: Span) -> list[Span]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Self
 from exactformer.messages import Refused, quoted, short
 from exactformer.numbers import Exact, exact
 from exactformer.reading.number_arrays import Decimal
+from exactformer.reading.toml_places import Located
 
 _MISSING: Any = object()
 _MOST_NAMES = 20  # of fields in a message
@@ -41,7 +43,22 @@ class Table:
         self.taken: set[str] = set()
 
     def error(self, field: str, problem: str) -> Refused:
-        return self.refusal(f"{self.file}: {self.place}{short(field)}{':' * self.colon} {problem}")
+        file = self.file.where(self.place + field) if isinstance(self.file, Located) else self.file
+        return self.refusal(f"{file}: {self.place}{short(field)}{':' * self.colon} {problem}")
+
+    @contextmanager
+    def collect(self) -> Iterator[None]:
+        """Where the file keeps its problems, go on after one: all are told together."""
+        try:
+            yield
+        except Refused as error:
+            if not isinstance(self.file, Located):
+                raise
+            self.file.problems.append(str(error))
+
+    @property
+    def problems(self) -> list[str]:
+        return self.file.problems if isinstance(self.file, Located) else []
 
     def wrong(self, field: str, value: Any, wanted: str) -> Refused:
         is_not = f"{described(value)} is not {wanted}" if self.colon else f"is {described(value)}, not {wanted}"

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 from exactformer import reading
-from exactformer.messages import Refused, short
+from exactformer.messages import Problems, Refused, short
 
 
 class WorksheetError(Refused):
     """A worksheet that cannot be read: one line that names the file and the field."""
+
+
+class WorksheetProblems(WorksheetError, Problems):
+    """Several of them."""
 
 
 class Table(reading.Table):
@@ -17,6 +21,11 @@ class Table(reading.Table):
 
     refusal = WorksheetError
     kind = "a worksheet"
+
+    def told(self) -> None:
+        """Refuse what was collected."""
+        if self.problems:
+            raise WorksheetProblems(self.problems)
 
     def tables(self, field: str, default: Any = ()) -> list[Self]:
         value = self.take(field, default)

@@ -18,7 +18,7 @@ import numpy as np
 from flint import fmpq
 
 from exactformer.checkpoints.safetensors import Tensor, read_tensors
-from exactformer.messages import quoted
+from exactformer.messages import Refused, quoted
 from exactformer.model import BlockWeights, Config, ConfigError, Model, Weights
 from exactformer.model.weights import assembled, declared
 from exactformer.numbers import Exact
@@ -26,7 +26,7 @@ from exactformer.numbers.arrays import Array, zeros
 from exactformer.numbers.parse import exact_decimals
 from exactformer.reading import Decimal, described
 from exactformer.tokenizers import Tokenizer
-from exactformer.worksheets.reader import Table, WorksheetError
+from exactformer.worksheets.reader import Table
 
 _MOST_ENTRIES = 1_000_000
 _SMALL = 64  # bits of an integer
@@ -42,7 +42,9 @@ def read_model(worksheet: Table, tokenizer: Tokenizer | None = None, folder: Pat
     table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
     try:
         config = _config(fields, tokenizer, len(table) if isinstance(table, list) else None)
-        return Model(config, _weights(weights, config))
+        made = _weights(weights, config)
+        weights.told()
+        return Model(config, made)
     except ConfigError as error:
         raise _refused(worksheet, error) from None
 
@@ -64,9 +66,9 @@ def _with_tensors(worksheet: Table, tokenizer: Tokenizer | None, folder: Path | 
         raise _refused(worksheet, error) from None
 
 
-def _refused(worksheet: Table, error: ConfigError) -> WorksheetError:
+def _refused(worksheet: Table, error: ConfigError) -> Refused:
     place = "model" if hasattr(Config, error.field) or error.field in Config.__dataclass_fields__ else "weights"
-    return WorksheetError(f"{worksheet.file}: {place}.{error.field} {error.problem}")
+    return worksheet.error(f"{place}.{error.field}", error.problem)
 
 
 def tensor_weights(config: Config, tensors: dict[str, Tensor]) -> Weights:
@@ -96,7 +98,9 @@ def _config(fields: Table, tokenizer: Tokenizer | None, length: int | None) -> C
     elif not isinstance(vocabulary, list) or not all(isinstance(token, str) for token in vocabulary):
         raise fields.error("vocabulary", "is not a list of texts")
     choices = _choices(fields, length)
-    fields.finish(activation="an mlp")
+    with fields.collect():
+        fields.finish(activation="an mlp")
+    fields.told()
     return Config(vocabulary=tuple(vocabulary), **choices)
 
 
@@ -107,7 +111,8 @@ def _choices(fields: Table, length: int | None) -> dict[str, Any]:
         if choice.needs and not found.get(choice.needs):
             continue
         if choice.must or choice.name in fields.raw:
-            found[choice.name] = _setting(fields, choice.name, choice.kind)
+            with fields.collect():
+                found[choice.name] = _setting(fields, choice.name, choice.kind)
         fields.take(choice.name, None)
     return found
 
@@ -185,9 +190,11 @@ def _group(fields: Table, kind: type, config: Config) -> Any:
             inside = fields.table(field.name, required=not _may_be_silent(field.metadata["kind"]))
             made[field.name] = _group(inside, field.metadata["kind"], config)
         else:
-            made[field.name] = _weight(fields, field.name, field.metadata, config)
-    fields.finish(**elsewhere)
-    return kind(**made)
+            with fields.collect():
+                made[field.name] = _weight(fields, field.name, field.metadata, config)
+    with fields.collect():
+        fields.finish(**elsewhere)
+    return None if fields.problems else kind(**made)
 
 
 def _may_be_silent(kind: type) -> bool:

@@ -278,7 +278,11 @@ def _tokens(given: Table, tokenizer: Tokenizer | None) -> tuple[str, ...]:
     raise given.error("tokens", 'is neither a text such as "a b" nor a list of texts')
 
 
-def read_text(path: Path, kind: str, built_in: Iterable[str]) -> str:
+def read_text(path: Path, kind: str, built_in: Iterable[str], most: int = LARGEST) -> str:
     """The text of a file to the last character; `built_in` are names that could have been meant."""
     absent = f"there is no such file, nor a built-in {kind} of that name ({', '.join(built_in)})"
-    return decoded(read_regular(path, LARGEST, "a worksheet", WorksheetError, absent=absent), path, WorksheetError)
+    return decoded(
+        read_regular(path, most, "a worksheet" if most == LARGEST else "a notebook", WorksheetError, absent=absent),
+        path,
+        WorksheetError,
+    )

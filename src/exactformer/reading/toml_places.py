@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 
 Path = tuple[str | int, ...]
 Span = tuple[int, int]
@@ -34,10 +35,48 @@ def positions(text: str) -> dict[Path, Span]:
     return _Walk(text).document()
 
 
+class Located(str):
+    """The name of a file that knows where its fields stand: messages about them name the line.
+
+    `line` says of a place in the text, a TOML document, on which line of the file it is.
+
+    >>> file = Located("x.toml")
+    >>> file.where("a")
+    'x.toml'
+    >>> file.locate("[a]\\nb = [1,\\n  2]", lambda at: 1 + "[a]\\nb = [1,\\n  2]".count("\\n", 0, at))
+    >>> file.where("a.b[1]"), file.where("a.c"), file.where("d")
+    ('x.toml:3', 'x.toml:1', 'x.toml:1')
+    """
+
+    def __init__(self, _name: str = "") -> None:
+        self.text = ""
+        self.line: Callable[[int], int] = lambda at: 1
+        self.starts: dict[Path, int] | None = None
+        self.problems: list[str] = []  # of fields that were read without an end at the first
+
+    def locate(self, text: str, line: Callable[[int], int]) -> None:
+        self.text, self.line = text, line
+
+    def where(self, field: str) -> str:
+        """The file and the line of a field, or of the nearest table around it: `claims.0.values[1][0]`."""
+        if not self.text:
+            return str(self)
+        if self.starts is None:
+            walk = _Walk(self.text)
+            with suppress(ValueError):
+                walk.document()
+            self.starts = {path: span[0] for path, span in walk.found.items()} | walk.starts
+        path: Path = tuple(int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]:]+", field))
+        while path and path not in self.starts:
+            path = path[:-1]
+        return f"{self}:{self.line(self.starts.get(path, 0))}"
+
+
 class _Walk:
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
         self.found: dict[Path, Span] = {}
+        self.starts: dict[Path, int] = {}  # of tables and fields
 
     def document(self) -> dict[Path, Span]:
         prefix: Path = ()
@@ -49,7 +88,7 @@ class _Walk:
             if not self.sees("["):
                 self.pair(prefix)
                 continue
-            many = self.sees("[[")
+            many, start = self.sees("[["), self.at
             self.at += 2 if many else 1
             prefix = ()
             parts = self.key()
@@ -59,10 +98,14 @@ class _Walk:
                     counts[prefix] = counts.get(prefix, -1) + 1
                 if prefix in counts:
                     prefix = (*prefix, counts[prefix])
+                self.starts.setdefault(prefix, start)
             self.at += 2 if many else 1
 
     def pair(self, prefix: Path) -> None:
+        start = self.at
         path = (*prefix, *self.key())
+        for end in range(len(prefix) + 1, len(path) + 1):
+            self.starts.setdefault(path[:end], start)
         self.at += 1  # =
         self.skip(_SPACE)
         self.value(path)
@@ -79,6 +122,7 @@ class _Walk:
             self.at += 1
 
     def value(self, path: Path) -> None:
+        self.starts.setdefault(path, self.at)
         if self.sees("["):
             self.items("]", lambda n: self.value((*path, n)))
         elif self.sees("{"):

@@ -1,0 +1,159 @@
+"""A notebook as its readers see it: the texts of its cells, and the outputs that a comment is bound to. Nothing of it is run.
+
+A text is made of it, Markdown in which each output is a block of code. Where every character stands in the file is kept, so that
+a number is rewritten there and nothing else. Strings and their places are read by the scanner of `json` itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from typing import Any
+
+from exactformer.checking.pages.found import Span
+from exactformer.checking.pages.ours import like_ours
+from exactformer.messages import Refused
+from exactformer.reading import described, json_table
+
+LARGEST = 64 * 2**20  # bytes: pictures stand in notebooks as text
+_CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOTALL)
+_COMMENT = re.compile(r"^[ \t]*#(.*)$", re.MULTILINE)
+_PAIR = 4  # the format that is read
+
+
+class NotebookError(Refused):
+    """A notebook that cannot be read: one line that names the file and the part at fault."""
+
+
+class _Placed(str):
+    """A text of the document, and where it begins in the file, after its quote."""
+
+    place: int
+
+
+class _Decoder(json.JSONDecoder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parse_string = _placed
+        self.scan_once = py_make_scanner(self)
+
+
+def _placed(text: str, start: int, strict: bool = True) -> tuple[str, int]:
+    value, end = scanstring(text, start, strict)
+    found = _Placed(value)
+    found.place = start
+    return found, end
+
+
+class Notebook:
+    """`text` is what is read; `places` has, for each of its characters, where it stands in the file."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self.source, self.name = source, name
+        self.parts: list[str] = []
+        self.places = array("q")
+        json_table(source.encode("utf-8", "replace"), NotebookError, name)  # no key twice, not nested without end
+        document = _Decoder().decode(source)
+        if document.get("nbformat") != _PAIR:
+            raise NotebookError(f"{name}: nbformat is {described(document.get('nbformat'))}: notebooks of format {_PAIR} are read")
+        waiting = False  # does the text before a cell end in a comment, which may be bound to its output?
+        for n, cell in enumerate(self._list(document.get("cells"), "cells")):
+            where = f"cells[{n}]"
+            kind = cell.get("cell_type") if isinstance(cell, dict) else None
+            if kind == "markdown":
+                text = self._texts(cell.get("source"), f"{where}.source")
+                for part in text:
+                    self._take(part)
+                waiting = "".join(text).rstrip().endswith("-->")
+                self._put("\n\n")
+            elif kind == "code":
+                self._code(cell, where, waiting)
+                waiting = False
+        self.text = "".join(self.parts)
+
+    def _code(self, cell: dict[str, Any], where: str, waiting: bool) -> None:
+        comments = [each for text in self._texts(cell.get("source"), f"{where}.source") for each in _ours(text)]
+        for comment, place in comments:
+            self._put("<!--", place)
+            self._put(comment, place)
+            self._put(" -->\n", place)
+        if not (comments or waiting):
+            return
+        outputs = self._list(cell.get("outputs"), f"{where}.outputs")
+        texts = [text for n, each in enumerate(outputs) for text in self._output(each, f"{where}.outputs[{n}]")]
+        mark = "~" * max([3, *(1 + len(run) for part in texts for run in re.findall("~+", part))])
+        self._put(f"{mark}\n")
+        for part in texts:
+            self._take(part)
+        self._put(f"\n{mark}\n\n")
+
+    def _output(self, output: Any, where: str) -> list[_Placed]:
+        """What is printed, or shown as plain text; what is shown as a table of HTML is not read."""
+        if not isinstance(output, dict):
+            raise NotebookError(f"{self.name}: {where} is {described(output)}, not a table")
+        if output.get("output_type") == "stream":
+            return self._texts(output.get("text"), f"{where}.text") if output.get("name") != "stderr" else []
+        data = output.get("data", {})
+        if not isinstance(data, dict):
+            raise NotebookError(f"{self.name}: {where}.data is {described(data)}, not a table")
+        if "text/html" in data:
+            line = self._line(data["text/html"])
+            raise NotebookError(f"{self.name}:{line}: {where} is shown as HTML, which is not read: print it as text")
+        return self._texts(data["text/plain"], f"{where}.data.text/plain") if "text/plain" in data else []
+
+    def _list(self, value: Any, where: str) -> list[Any]:
+        if not isinstance(value, list):
+            raise NotebookError(f"{self.name}: {where} is {described(value)}, not a list")
+        return value
+
+    def _texts(self, value: Any, where: str) -> list[_Placed]:
+        """A text, which may stand there as a list of its lines."""
+        texts = value if isinstance(value, list) else [value]
+        for n, text in enumerate(texts):
+            if not isinstance(text, _Placed):
+                raise NotebookError(f"{self.name}: {where}{f'[{n}]' * isinstance(value, list)} is {described(text)}, not a text")
+        return texts
+
+    def _line(self, value: Any) -> int:
+        first = value[0] if isinstance(value, list) and value else value
+        return self.source.count("\n", 0, getattr(first, "place", 0)) + 1
+
+    def _put(self, text: str, place: int | None = None) -> None:
+        """What is not in the file: it is told of where it is put in."""
+        here = (self.places[-1] if self.places else 0) if place is None else place
+        self.parts.append(text)
+        self.places.extend([here] * len(text))
+
+    def _take(self, text: _Placed) -> None:
+        self.parts.append(text)
+        self.places.extend(_characters(self.source, text))
+
+    def edited(self, edits: Iterable[tuple[Span, str]]) -> str:
+        """The file with other texts in some places of what is read."""
+        result, plain = self.source, self.source.isascii()
+        for (start, end), new in sorted(edits, reverse=True):
+            first = self.places[start]
+            last = self.places[end - 1]
+            written = _CHARACTER.match(self.source, last)
+            stop = written.end() if written else last
+            if end <= start or json.loads(f'"{self.source[first:stop]}"', strict=False) != self.text[start:end]:
+                raise NotebookError(f"{self.name}: what is to be written stands in no one text of the notebook")
+            result = result[:first] + json.dumps(new, ensure_ascii=plain)[1:-1] + result[stop:]
+        return result
+
+
+def _characters(source: str, text: _Placed) -> Iterator[int]:
+    """Where each character of a text stands."""
+    at = text.place
+    for _ in text:
+        yield at
+        at = _CHARACTER.match(source, at).end()  # type: ignore[union-attr]
+
+
+def _ours(text: _Placed) -> Iterator[tuple[str, int]]:
+    """The comments of ours in code, each with the place of its line in the file."""
+    return ((comment[1], text.place) for comment in _COMMENT.finditer(text) if like_ours(comment[1]))
