@@ -465,7 +465,8 @@ def sample(number: int, seed: int) -> list[Tried]:
 _TOLD = (
     f"{NUMBER:,} forgeries for the checker that needs Python alone, of six models of two families. What is accepted is compared "
     f"with balls of {_BITS} bits: every claim must be true of the files that were given. Some forgeries are true: a smaller "
-    "margin, bits that still suffice, a flip that no token notices. A witness that differs from the products in one bit must be refused."
+    "margin, bits that still suffice, a flip that no token notices. A witness that differs from the products in one bit must be "
+    "refused."
 )
 
 
