@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from exactformer.messages import Refused
 
-class Ambiguous(ValueError):
+
+class Ambiguous(Refused):
     """A short name that several steps have."""
 
 
