@@ -113,7 +113,7 @@ def _part(tensors: dict[str, Tensor], blocks: range) -> dict[str, Tensor]:
     """The tensors of some blocks, and of what is before the first and after the last; the others to be asked for their shapes."""
     last = max((block for block in map(_block_of, tensors) if block is not None), default=0)
     wanted = {*blocks, None} if not blocks or blocks.start == 0 or last in blocks else {*blocks}
-    return {name: tensor if _block_of(name) in wanted else tensor.outlined() for name, tensor in tensors.items()}
+    return {name: tensor.narrow() if _block_of(name) in wanted else tensor.outlined() for name, tensor in tensors.items()}
 
 
 def _block_of(name: str) -> int | None:

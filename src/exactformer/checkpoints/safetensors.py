@@ -75,6 +75,10 @@ class Tensor:
             self._release()
         return values
 
+    def narrow(self) -> Tensor:
+        """The same, whose numbers of BF16 are not widened."""
+        return Narrow(**vars(self))
+
     def outlined(self) -> Tensor:
         """The same, to be asked for its shape."""
         return Outlined(**vars(self))
@@ -109,6 +113,19 @@ class Outlined(Tensor):
     def array(self, mask: bool = False) -> Any:
         wide = self.dtype == "BF16" and math.prod(self.shape) > _FEW
         return shape_alone(self.shape) if wide else super().array(mask)
+
+
+class Narrow(Tensor):
+    """A tensor of a model that is larger than the memory: a view of the file for BF16 as well, where ml_dtypes is installed."""
+
+    def array(self, mask: bool = False) -> Any:
+        if self.dtype != "BF16" or math.prod(self.shape) <= _FEW:
+            return super().array(mask)
+        try:
+            from ml_dtypes import bfloat16
+        except ImportError:
+            return super().array(mask)
+        return np.frombuffer(self.mapped, bfloat16, math.prod(self.shape), self.start).reshape(self.shape)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

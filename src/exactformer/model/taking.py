@@ -68,7 +68,7 @@ def _check_kind(name: str, value: Any) -> None:
         raise ConfigError(name, "is not an array of numbers: make one with exactformer.array")
     if type(value) is not np.ndarray:
         raise ConfigError(name, f"is of the class {type(value).__name__}: give a plain array, as numpy.asarray makes it")
-    if value.dtype != object and value.dtype not in _FLOATS:
+    if value.dtype != object and value.dtype not in _FLOATS and not (value.dtype.name == "bfloat16" and _mapped(value)):
         taken = ", ".join(dtype.name for dtype in _FLOATS)
         kind = value.dtype.name if value.dtype.isnative else value.dtype.str
         raise ConfigError(name, f"has the dtype {kind}: {taken} are taken, and exact numbers, as exactformer.array makes them")
