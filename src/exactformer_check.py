@@ -455,7 +455,7 @@ class Rows:
     def trimmed(self):
         """Without bits that say nothing: far below the radius."""
         most, ulps = max(self.radii), root_up(len(self.values[0]))
-        drop = min(self.bits - FEWEST, most.bit_length() - ulps.bit_length() - 9)
+        drop = min(self.bits - FEWEST, most.bit_length() - ulps.bit_length() - 7)
         return self.with_bits(self.bits - drop) if drop > 0 else self
 
     def taken(self, positions):
@@ -512,7 +512,7 @@ def entries(digits, width):
     return [int.from_bytes(digits[i : i + width], "little") - half for i in starts]
 
 def computed(x, matrix, keep=None):
-    """x W exactly: for each output the products of all rows, their scale, and 2^32 ‖column‖ (L10).
+    """x W exactly: for each output the products of all rows, and the weights that they are of (L10).
 
     The rows are the digits of one large integer for each input, so that one pass over the matrix
     serves all of them. `keep` gets the digits of each output: all together they are a witness.
@@ -528,7 +528,7 @@ def computed(x, matrix, keep=None):
             digits = total.to_bytes(width * len(x.values), "little")
             if keep:
                 keep(digits)
-            yield entries(digits, width), w.scale, float_norm_up(column)
+            yield entries(digits, width), w, column
 
 class Witness:
     """The same products as somebody else computed them: read, and tested (L14)."""
@@ -549,15 +549,15 @@ class Witness:
             for row, product in zip(x.values, zip(*products)):
                 same = sum(map(mul, random, product)) == sum(map(mul, row, image))
                 need(same, "the witness has a wrong product", Refused)
-            yield from zip(products, repeat(w.scale), map(float_norm_up, columns))
+            yield from zip(products, repeat(w), columns)
 
 def linear(x, matrix, bias, products, sizes=None):
     """x W + b, cut into parts of these sizes, each with its own radii (L11)."""
     sizes, biases = sizes or [matrix.outputs], bias.rounded(x.bits) if bias else repeat(0)
     columns, norms = [], []
-    for (product, scale, size), b in zip(products(x, matrix), biases):
-        columns.append([(y >> scale) + b for y in product])
-        norms.append(size)
+    for (product, w, column), b in zip(products(x, matrix), biases):
+        columns.append([(y >> w.scale) + b for y in product])
+        norms.append(float_norm_up(column))
     parts, first = [], 0
     for size in sizes:
         here = slice(first, first + size)
@@ -696,9 +696,10 @@ class Network:
         bias = self.tensors.get(self.names["head"] + ".bias")
         biases = bias.rounded(x.bits) if bias else repeat(0)
         own, rivals = [None] * len(tokens), [None] * len(tokens)
-        for token, ((row, scale, size), b) in enumerate(zip(computed(x, matrix), biases)):
+        for token, ((row, w, _), b) in enumerate(zip(computed(x, matrix), biases)):
             for t, (product, radius) in enumerate(zip(row, x.radii)):
-                value, error = (product >> scale) + b, (size * radius >> 32) + 3
+                value = (product >> w.scale) + b
+                error = (root_up(self.dim) * radius << w.size >> w.scale) + 3
                 if token == tokens[t]:
                     own[t] = value - error
                 elif rivals[t] is None or value + error > rivals[t]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,17 @@ def files_of(folder: Path) -> dict[str, str]:
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
 
+OPEN = ExitStack()
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    OPEN.close()
+
+
 def network(folder: Path) -> Any:
-    return exactformer_check.network(*exactformer_check.read_model(str(folder), files_of(folder)))
+    return exactformer_check.network(*exactformer_check.read_model(str(folder), files_of(folder), OPEN))
 
 
 def shown(folder: Path, ids: list[int], tokens: list[int], reading: str = "ideal", bits: int = 300) -> list[float]:
