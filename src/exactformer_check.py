@@ -512,7 +512,7 @@ def entries(digits, width):
     return [int.from_bytes(digits[i : i + width], "little") - half for i in starts]
 
 def computed(x, matrix, keep=None):
-    """x W exactly: for each output the products of all rows, and the weights that they are of (L10).
+    """x W exactly: for each output the products of all rows, and the weights they are of (L10).
 
     The rows are the digits of one large integer for each input, so that one pass over the matrix
     serves all of them. `keep` gets the digits of each output: all together they are a witness.
@@ -690,16 +690,24 @@ class Network:
             x = added(x, self.norm_after(y, at, "ln2_post"))
         return self.norm(x if self.blocks else x.taken(wanted), names["ln_f"])
 
-    def leads(self, x, tokens):
-        """A lower bound of each token's lead over all others, from the exact last rows (L13)."""
+    def leads(self, x, tokens, margins):
+        """A lower bound of each token's lead over all others: by floats if they do, or exactly."""
         matrix = Matrix(self.tensors[self.head + ".weight"], True)
+        if not self.logit_cap and self.names["head"] + ".bias" not in self.tensors:
+            found = float_leads(x, tokens, matrix)
+            if all(lead > max(0, margin) for lead, margin in zip(found, margins)):
+                return found
+        return self.exact_leads(x, tokens, matrix)
+
+    def exact_leads(self, x, tokens, matrix):
+        """From the exact products of the last rows (L13)."""
         bias = self.tensors.get(self.names["head"] + ".bias")
         biases = bias.rounded(x.bits) if bias else repeat(0)
         own, rivals = [None] * len(tokens), [None] * len(tokens)
         for token, ((row, w, _), b) in enumerate(zip(computed(x, matrix), biases)):
             for t, (product, radius) in enumerate(zip(row, x.radii)):
                 value = (product >> w.scale) + b
-                error = (root_up(self.dim) * radius << w.size >> w.scale) + 3
+                error = (root_up(matrix.inputs) * radius << w.size >> w.scale) + 3
                 if token == tokens[t]:
                     own[t] = value - error
                 elif rivals[t] is None or value + error > rivals[t]:
@@ -708,6 +716,31 @@ class Network:
             own, rivals = ([capped(y, self.logit_cap, x.bits) for y in ys] for ys in (own, rivals))
             own = [y - 2 - 2 * math.ceil(3 * self.logit_cap) for y in own]
         return [Fraction(a - b, 1 << x.bits) for a, b in zip(own, rivals)]
+
+def float_leads(x, tokens, matrix):
+    """The same from sums of products in floats, whose error is bounded (L13)."""
+    floats = [[a / (1 << x.bits) for a in row] for row in x.values]
+    sizes = [sum(map(abs, row)) for row in x.values]  # in ulps
+    own, rivals, token = [None] * len(tokens), [[] for _ in tokens], 0
+    for w, columns in matrix.parts():
+        steps = (matrix.inputs + 8) / Fraction(1 << 52)
+        ulp = Fraction(1 << w.size, 1 << w.scale + x.bits)  # 2^-bits times more than every weight
+        need(ulp * max(sizes) < 1 << 900, "the logits are too large for floats", Refused)
+        errors = [ulp * (steps * size + root_up(matrix.inputs) * radius) + Fraction(1, 1 << 900)
+                  for size, radius in zip(sizes, x.radii)]
+        most = [-math.inf] * len(tokens)
+        for column in columns:
+            for t, row in enumerate(floats):
+                value = sum(map(mul, column, row))
+                if token == tokens[t]:
+                    own[t] = Fraction(value) - errors[t]
+                elif value > most[t]:
+                    most[t] = value
+            token += 1
+        for t, value in enumerate(most):
+            if value > -math.inf:
+                rivals[t].append(Fraction(value) + errors[t])
+    return [a - max(b) for a, b in zip(own, rivals)]
 
 # --------------------------------------------------------------- config.json, and its tensors
 
@@ -1085,7 +1118,8 @@ def checked(document, folder, stack, file, keep):
     products = Witness(file) if file else lambda x, matrix: computed(x, matrix, keep)
     x = n.final_rows(ids, positions, bits, products)
     need(not file or not file.read(1), "the witness goes on after its end", Refused)
-    for (position, token, margin), lead in zip(claims, n.leads(x, tokens)):
+    margins = [decimal(margin) for _, _, margin in claims]
+    for (position, token, margin), lead in zip(claims, n.leads(x, tokens, margins)):
         why = f"token {token} after position {position} is not shown to lead by {margin}"
         need(lead > 0 and lead >= decimal(margin), why, Refused)
     return claims

@@ -392,7 +392,7 @@ def _followed(rng: random.Random, subject: Subject, stack: ExitStack) -> Forged:
     except check.Refused:
         return said, subject.folder, bytes(liar.kept)
     for t, claim in enumerate(said["claims"]):
-        leads = [n.leads(x.taken([t]), [token])[0] for token in range(n.vocabulary)]
+        leads = [n.leads(x.taken([t]), [token], [0])[0] for token in range(n.vocabulary)]
         claim["token"] = max(range(n.vocabulary), key=lambda token: leads[token])
         claim["margin"] = f"{max(0.0, float(max(leads))) * 0.9:.9f}"
     return said, subject.folder, bytes(liar.kept)

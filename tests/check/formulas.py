@@ -323,7 +323,8 @@ def logits(check: Any) -> None:
         most = table.inner.weights()
         largest = Fraction(2) ** (most.size - most.scale)
         assert max(map(abs, table.values)) < largest
-        x = rows(check, rng, 2, 4, 40, 1 << 20)
+        x = rows(check, rng, 2, 4, 40, 1)
+        x.radii[1] = 1 << 20
         for t, row in enumerate(x.values):
             values, errors = [], []
             for i in range(5):
@@ -332,7 +333,21 @@ def logits(check: Any) -> None:
                 values.append(exactly(value))
                 errors.append(2 * exactly(largest * x.radii[t]) / arb(2) ** 40)
             token = max(range(5), key=lambda i: float(values[i].mid()))
-            found = n.leads(x.taken([t]), [token])[0]
+            matrix = check.Matrix(table.inner, True)
+            found = n.exact_leads(x.taken([t]), [token], matrix)[0]
+            if not cap:
+                bare = [exactly(Fraction(0))] * 5
+                for i in range(5):
+                    bare[i] = values[i] - exactly(bias.values[i])
+                best = max(range(5), key=lambda i: float(bare[i].mid()))  # noqa: B023
+                rival = max((bare[i] for i in range(5) if i != best), key=lambda a: float(a.mid()))
+                shown = check.float_leads(x.taken([t]), [best], matrix)[0]
+                sums = Fraction(sum(map(abs, row)), 2**40) * largest * 12 / 2**52
+                bound = bare[best] - rival - 2 * (errors[0] + exactly(sums))
+                assert float((exactly(shown) - bound).lower()) <= 0
+                assert float((bound - exactly(shown)).lower()) < 4 * float(errors[0].mid()) + 1e-12
+                sharp = check.float_leads(check.Rows([row], [0], 40), [best], matrix)[0]  # floats alone
+                assert float((exactly(sharp) - (bare[best] - rival - 1.9 * exactly(sums))).lower()) <= 0
             low, high = (
                 values[token] - errors[token],
                 max((values[i] + errors[i] for i in range(5) if i != token), key=lambda a: float(a.mid())),

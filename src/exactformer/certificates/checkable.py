@@ -110,8 +110,9 @@ class _Seen:
             for n, block in enumerate(weights.blocks):
                 self._block(block, f"blocks.{n}", float(self.config.scale_at(n).to_float()))
             self._keep(self._normed(self.radius, weights.ln_final, "ln_final"))
-            largest = float(np.abs(weights.W_E if weights.W_U is None else weights.W_U).max())
-            return self.bits + 2 + math.log2(largest * math.sqrt(self.config.dim))
+            rows = weights.W_E if weights.W_U is None else weights.W_U
+            coarse = 16 if rows.dtype == np.float64 else 2  # bits by which the checker overestimates the largest weight
+            return self.bits + coarse + math.log2(float(np.abs(rows).max()) * math.sqrt(self.config.dim))
 
     def _keep(self, radius: Any) -> None:
         self.bits += math.log2(float(radius.max()))
