@@ -108,9 +108,10 @@ def _result(rows: list[tuple[str, ...]], data: dict[str, Any]) -> Result:
         "memory", "certificate", "witness",
     )  # fmt: skip
     told = (
-        "`exactformer_check.py`, which needs Python's standard library alone, checks a certificate of one token: without a witness, "
-        "where it computes all products itself (and here writes them, too), and with one. Models of the shapes of GPT-2 small (float32, "
-        "weights as before training) and SmolLM2-135M (bfloat16, made to look trained). Processor seconds of one process each, on one thread; "
+        "`exactformer_check.py`, which needs Python's standard library alone, checks a certificate of one token: without a "
+        "witness, where it computes all products itself (and here writes them, too), and with one. Models of the shapes of GPT-2 "
+        "small (float32, weights as before training) and SmolLM2-135M (bfloat16, made to look trained). Processor seconds of one "
+        "process each, on one thread; "
         "*ratio* to `certify --verify` in the same run, which computes everything again with NumPy. *bits* to begin with."
     )
     return Result("checker", "A certificate checked with Python alone", (told, Table(columns, tuple(rows))), data)

@@ -761,12 +761,16 @@ HARMLESS = """_attn_implementation_autoset _attn_implementation_internal _commit
 SUMMARY = """n_special predict_special_tokens summary_activation summary_first_dropout embed_dropout
     resid_dropout summary_last_dropout summary_proj_to_labels summary_type
     summary_use_proj""".split()  # noqa: SIM905
-FIXED = {  # keys that change nothing with these values
-    "add_cross_attention": [False], "attention_bias": [False], "attn_logit_softcapping": [None],
-    "cross_attention_hidden_size": [None], "is_encoder_decoder": [False], "mlp_bias": [False],
-    "pruned_heads": [{}, None], "qk_layernorm": [False], "quantization_config": [None],
-    "reorder_and_upcast_attn": [False, True], "tie_encoder_decoder": [False],
-    "use_bfloat16": [False], "use_bidirectional_attention": [False, None]}
+FIXED = {  # keys that change nothing with these values, and some of single families
+    "add_cross_attention": [False], "cross_attention_hidden_size": [None], "use_bfloat16": [False],
+    "is_encoder_decoder": [False], "pruned_heads": [{}, None], "quantization_config": [None],
+    "tie_encoder_decoder": [False]}
+GEMMA = {"use_bidirectional_attention": [False, None], "mlp_bias": [False]}
+MORE_FIXED = {
+    "gpt2": {"reorder_and_upcast_attn": [False, True]}, "phi": {"qk_layernorm": [False]},
+    "mistral": {"attention_bias": [False], "mlp_bias": [False]}, "qwen2": {"mlp_bias": [False]},
+    "qwen3": {"mlp_bias": [False]}, "gemma": GEMMA, "gemma2": GEMMA,
+    "gemma3_text": {**GEMMA, "attn_logit_softcapping": [None]}}
 NAMES = {  # of the tensors of Llama; an empty name: there is none
     "prefix": "model.", "words": "embed_tokens", "places": "", "block": "layers.{}.",
     "ln1": "input_layernorm", "ln1_post": "", "ln2": "post_attention_layernorm", "ln2_post": "",
@@ -818,13 +822,14 @@ def described(c):
     n.blocks = c.count("n_layer" if gpt2 else "num_layers" if neo else "num_hidden_layers", least=0)
     usual = 4 * n.dim if gpt2 or neo else None
     n.inner = c.count("n_inner" if gpt2 else "intermediate_size", usual)
-    n.kv_heads, n.size = n.heads, n.dim // n.heads
+    n.kv_heads, n.size, free = n.heads, n.dim // n.heads, gemma or kind == "qwen3"
     if not (gpt2 or neo or neox):
         required = kind not in ("llama", "phi") and "num_key_value_heads" not in c.document
         n.kv_heads = c.count("num_key_value_heads", None if required else n.heads)
         if not phi:
+            free = free or c.get("head_dim") is not None  # from the width
             n.size = c.count("head_dim", {"qwen3": 128}.get(kind, 256 if gemma else n.size))
-    whole = n.size * n.heads == n.dim or c.get("head_dim") is not None or gemma or kind == "qwen3"
+    whole = n.size * n.heads == n.dim or free
     c.need(whole and n.heads % n.kv_heads == 0, "heads", "do not divide the width, or one another")
     c.need(gpt2 or neo or n.size % 2 == 0, "head_dim", "is odd")
     length = {"gpt2": "n_positions", "small": "block_size"}.get(kind, "max_position_embeddings")
@@ -860,7 +865,7 @@ def described(c):
         n.tied = None if small(c) == "gelu" else False  # nanoGPT: where the file has no other head
     c.finish(HARMLESS + (SUMMARY if gpt2 or neo else []) + (
         ["pretraining_tp"] if kind in ("llama", "mistral", "qwen2", "qwen3") else
-        ["cache_implementation"] if gemma else []), FIXED)
+        ["cache_implementation"] if gemma else []), {**FIXED, **MORE_FIXED.get(kind, {})})
     return n
 
 def cap(c, key, usual):
@@ -890,8 +895,8 @@ def activation(c, kind):
 def windows(c, kind, blocks):
     """How many positions each block sees; 0: all up to its own."""
     if kind == "gpt_neo":
-        kinds, size = [], c.count("window_size", 256)
-        for entry in c.get("attention_types") or [None]:
+        kinds, size, types = [], c.count("window_size", 256), c.get("attention_types")
+        for entry in types if type(types) is list else [None]:
             good = type(entry) is list and len(entry) == 2 and type(entry[0]) is list
             c.need(good and len(entry[0]) <= blocks, "attention_types", "are not kinds, repeated")
             kinds += entry[0] * natural(entry[1], 0, blocks, "attention_types")

@@ -339,7 +339,7 @@ def logits(check: Any) -> None:
                 bare = [exactly(Fraction(0))] * 5
                 for i in range(5):
                     bare[i] = values[i] - exactly(bias.values[i])
-                best = max(range(5), key=lambda i: float(bare[i].mid()))  # noqa: B023
+                best = max(range(5), key=lambda i: float(bare[i].mid()))
                 rival = max((bare[i] for i in range(5) if i != best), key=lambda a: float(a.mid()))
                 shown = check.float_leads(x.taken([t]), [best], matrix)[0]
                 sums = Fraction(sum(map(abs, row)), 2**40) * largest * 12 / 2**52

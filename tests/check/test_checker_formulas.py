@@ -92,7 +92,7 @@ MUTANTS = [  # what stands in the source, and what is a little less careful
     ("radius + (2 * norm_up(row) >> x.bits) + 1 + root_up(len(row))", "radius + 1 + root_up(len(row))"),
     ("radius + (2 * norm_up(row) >> x.bits) + 1 + root_up(len(row))", "radius + (2 * norm_up(row) >> x.bits)"),
     ("[b * c + a * s >> x.bits for", "[b * c - a * s >> x.bits for"),
-    ("(root_up(matrix.inputs) * radius << w.size >> w.scale) + 3", "(root_up(matrix.inputs) * radius << w.size >> w.scale + 2) + 3"),
+    ("* radius << w.size >> w.scale) + 3", "* radius << w.size >> w.scale + 2) + 3"),
     ("(root_up(matrix.inputs) * radius << w.size >> w.scale) + 3", "(radius << w.size >> w.scale) + 3"),
     ("own[t] = value - error\n", "own[t] = value\n"),
     ("own[t] = Fraction(value) - errors[t]", "own[t] = Fraction(value)"),

@@ -144,6 +144,37 @@ def test_what_may_be_another_network_is_bad_input(change: dict[str, Any], tmp_pa
         network(folder)
 
 
+@pytest.mark.parametrize(
+    ("family", "change"),
+    [
+        ("qwen2", {"attention_bias": False}), ("phi", {"head_dim": 4}), ("gpt_neox", {"head_dim": 4}),
+        ("phi", {"qk_layernorm": True}), ("mistral", {"attention_bias": True}),
+        ("gemma3_text", {"attn_logit_softcapping": 30.0}), ("llama", {"qk_layernorm": False}),
+        ("gpt_neo", {"attention_types": 5}), ("gpt_neo", {"attention_types": [[["global", "x"], 1]]}),
+        ("gemma", {"hidden_activation": "relu6"}), ("gemma2", {"sliding_window": 0}), ("qwen3", {"layer_types": ["sliding"]}),
+        ("mistral", {"sliding_window": "8"}), ("gemma2", {"use_bidirectional_attention": True}),
+        ("gpt_neo", {"model_type": ["gpt_neo"]}), ("phi", {"partial_rotary_factor": 0.3}),
+    ],
+)  # fmt: skip
+def test_settings_of_other_families_are_bad_input(family: str, change: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from benchmarks.trials import families
+
+    seed = next(n for n in range(2000, 2100) if _with_a_head(families, family, n, tmp_path))
+    folder = tmp_path / str(seed)
+    assert network(folder).kind == family
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(exactformer_check.BadInput):
+        network(folder)
+
+
+def _with_a_head(families: Any, family: str, seed: int, place: Path) -> bool:
+    families.written(family, seed, place / str(seed))
+    return open_checkpoint(place / str(seed)).model.config.unembedding != "none"
+
+
 @pytest.mark.parametrize("change", ["more", "less", "shape", "mask", "frequencies"])
 def test_tensors_that_do_not_fit(change: str, tmp_path: Path) -> None:
     tensors = llama_tensors()
