@@ -455,7 +455,7 @@ class Rows:
     def trimmed(self):
         """Without bits that say nothing: far below the radius."""
         most, ulps = max(self.radii), root_up(len(self.values[0]))
-        drop = min(self.bits - FEWEST, most.bit_length() - ulps.bit_length() - 9)
+        drop = min(self.bits - FEWEST, most.bit_length() - ulps.bit_length() - 7)
         return self.with_bits(self.bits - drop) if drop > 0 else self
 
     def taken(self, positions):
@@ -512,7 +512,7 @@ def entries(digits, width):
     return [int.from_bytes(digits[i : i + width], "little") - half for i in starts]
 
 def computed(x, matrix, keep=None):
-    """x W exactly: for each output the products of all rows, their scale, and 2^32 ‖column‖ (L10).
+    """x W exactly: for each output the products of all rows, and the weights they are of (L10).
 
     The rows are the digits of one large integer for each input, so that one pass over the matrix
     serves all of them. `keep` gets the digits of each output: all together they are a witness.
@@ -528,7 +528,7 @@ def computed(x, matrix, keep=None):
             digits = total.to_bytes(width * len(x.values), "little")
             if keep:
                 keep(digits)
-            yield entries(digits, width), w.scale, float_norm_up(column)
+            yield entries(digits, width), w, column
 
 class Witness:
     """The same products as somebody else computed them: read, and tested (L14)."""
@@ -549,15 +549,15 @@ class Witness:
             for row, product in zip(x.values, zip(*products)):
                 same = sum(map(mul, random, product)) == sum(map(mul, row, image))
                 need(same, "the witness has a wrong product", Refused)
-            yield from zip(products, repeat(w.scale), map(float_norm_up, columns))
+            yield from zip(products, repeat(w), columns)
 
 def linear(x, matrix, bias, products, sizes=None):
     """x W + b, cut into parts of these sizes, each with its own radii (L11)."""
     sizes, biases = sizes or [matrix.outputs], bias.rounded(x.bits) if bias else repeat(0)
     columns, norms = [], []
-    for (product, scale, size), b in zip(products(x, matrix), biases):
-        columns.append([(y >> scale) + b for y in product])
-        norms.append(size)
+    for (product, w, column), b in zip(products(x, matrix), biases):
+        columns.append([(y >> w.scale) + b for y in product])
+        norms.append(float_norm_up(column))
     parts, first = [], 0
     for size in sizes:
         here = slice(first, first + size)
@@ -690,15 +690,24 @@ class Network:
             x = added(x, self.norm_after(y, at, "ln2_post"))
         return self.norm(x if self.blocks else x.taken(wanted), names["ln_f"])
 
-    def leads(self, x, tokens):
-        """A lower bound of each token's lead over all others, from the exact last rows (L13)."""
+    def leads(self, x, tokens, margins):
+        """A lower bound of each token's lead over all others: by floats if they do, or exactly."""
         matrix = Matrix(self.tensors[self.head + ".weight"], True)
+        if not self.logit_cap and self.names["head"] + ".bias" not in self.tensors:
+            found = float_leads(x, tokens, matrix)
+            if all(lead > max(0, margin) for lead, margin in zip(found, margins)):
+                return found
+        return self.exact_leads(x, tokens, matrix)
+
+    def exact_leads(self, x, tokens, matrix):
+        """From the exact products of the last rows (L13)."""
         bias = self.tensors.get(self.names["head"] + ".bias")
         biases = bias.rounded(x.bits) if bias else repeat(0)
         own, rivals = [None] * len(tokens), [None] * len(tokens)
-        for token, ((row, scale, size), b) in enumerate(zip(computed(x, matrix), biases)):
+        for token, ((row, w, _), b) in enumerate(zip(computed(x, matrix), biases)):
             for t, (product, radius) in enumerate(zip(row, x.radii)):
-                value, error = (product >> scale) + b, (size * radius >> 32) + 3
+                value = (product >> w.scale) + b
+                error = (root_up(matrix.inputs) * radius << w.size >> w.scale) + 3
                 if token == tokens[t]:
                     own[t] = value - error
                 elif rivals[t] is None or value + error > rivals[t]:
@@ -707,6 +716,31 @@ class Network:
             own, rivals = ([capped(y, self.logit_cap, x.bits) for y in ys] for ys in (own, rivals))
             own = [y - 2 - 2 * math.ceil(3 * self.logit_cap) for y in own]
         return [Fraction(a - b, 1 << x.bits) for a, b in zip(own, rivals)]
+
+def float_leads(x, tokens, matrix):
+    """The same from sums of products in floats, whose error is bounded (L13)."""
+    floats = [[a / (1 << x.bits) for a in row] for row in x.values]
+    sizes = [sum(map(abs, row)) for row in x.values]  # in ulps
+    own, rivals, token = [None] * len(tokens), [[] for _ in tokens], 0
+    for w, columns in matrix.parts():
+        steps = (matrix.inputs + 8) / Fraction(1 << 52)
+        ulp = Fraction(1 << w.size, 1 << w.scale + x.bits)  # 2^-bits times more than every weight
+        need(ulp * max(sizes) < 1 << 900, "the logits are too large for floats", Refused)
+        errors = [ulp * (steps * size + root_up(matrix.inputs) * radius) + Fraction(1, 1 << 900)
+                  for size, radius in zip(sizes, x.radii)]
+        most = [-math.inf] * len(tokens)
+        for column in columns:
+            for t, row in enumerate(floats):
+                value = sum(map(mul, column, row))
+                if token == tokens[t]:
+                    own[t] = Fraction(value) - errors[t]
+                elif value > most[t]:
+                    most[t] = value
+            token += 1
+        for t, value in enumerate(most):
+            if value > -math.inf:
+                rivals[t].append(Fraction(value) + errors[t])
+    return [a - max(b) for a, b in zip(own, rivals)]
 
 # --------------------------------------------------------------- config.json, and its tensors
 
@@ -727,12 +761,16 @@ HARMLESS = """_attn_implementation_autoset _attn_implementation_internal _commit
 SUMMARY = """n_special predict_special_tokens summary_activation summary_first_dropout embed_dropout
     resid_dropout summary_last_dropout summary_proj_to_labels summary_type
     summary_use_proj""".split()  # noqa: SIM905
-FIXED = {  # keys that change nothing with these values
-    "add_cross_attention": [False], "attention_bias": [False], "attn_logit_softcapping": [None],
-    "cross_attention_hidden_size": [None], "is_encoder_decoder": [False], "mlp_bias": [False],
-    "pruned_heads": [{}, None], "qk_layernorm": [False], "quantization_config": [None],
-    "reorder_and_upcast_attn": [False, True], "tie_encoder_decoder": [False],
-    "use_bfloat16": [False], "use_bidirectional_attention": [False, None]}
+FIXED = {  # keys that change nothing with these values, and some of single families
+    "add_cross_attention": [False], "cross_attention_hidden_size": [None], "use_bfloat16": [False],
+    "is_encoder_decoder": [False], "pruned_heads": [{}, None], "quantization_config": [None],
+    "tie_encoder_decoder": [False]}
+GEMMA = {"use_bidirectional_attention": [False, None], "mlp_bias": [False]}
+MORE_FIXED = {
+    "gpt2": {"reorder_and_upcast_attn": [False, True]}, "phi": {"qk_layernorm": [False]},
+    "mistral": {"attention_bias": [False], "mlp_bias": [False]}, "qwen2": {"mlp_bias": [False]},
+    "qwen3": {"mlp_bias": [False]}, "gemma": GEMMA, "gemma2": GEMMA,
+    "gemma3_text": {**GEMMA, "attn_logit_softcapping": [None]}}
 NAMES = {  # of the tensors of Llama; an empty name: there is none
     "prefix": "model.", "words": "embed_tokens", "places": "", "block": "layers.{}.",
     "ln1": "input_layernorm", "ln1_post": "", "ln2": "post_attention_layernorm", "ln2_post": "",
@@ -784,13 +822,14 @@ def described(c):
     n.blocks = c.count("n_layer" if gpt2 else "num_layers" if neo else "num_hidden_layers", least=0)
     usual = 4 * n.dim if gpt2 or neo else None
     n.inner = c.count("n_inner" if gpt2 else "intermediate_size", usual)
-    n.kv_heads, n.size = n.heads, n.dim // n.heads
+    n.kv_heads, n.size, free = n.heads, n.dim // n.heads, gemma or kind == "qwen3"
     if not (gpt2 or neo or neox):
         required = kind not in ("llama", "phi") and "num_key_value_heads" not in c.document
         n.kv_heads = c.count("num_key_value_heads", None if required else n.heads)
         if not phi:
+            free = free or c.get("head_dim") is not None  # from the width
             n.size = c.count("head_dim", {"qwen3": 128}.get(kind, 256 if gemma else n.size))
-    whole = n.size * n.heads == n.dim or c.get("head_dim") is not None or gemma or kind == "qwen3"
+    whole = n.size * n.heads == n.dim or free
     c.need(whole and n.heads % n.kv_heads == 0, "heads", "do not divide the width, or one another")
     c.need(gpt2 or neo or n.size % 2 == 0, "head_dim", "is odd")
     length = {"gpt2": "n_positions", "small": "block_size"}.get(kind, "max_position_embeddings")
@@ -826,7 +865,7 @@ def described(c):
         n.tied = None if small(c) == "gelu" else False  # nanoGPT: where the file has no other head
     c.finish(HARMLESS + (SUMMARY if gpt2 or neo else []) + (
         ["pretraining_tp"] if kind in ("llama", "mistral", "qwen2", "qwen3") else
-        ["cache_implementation"] if gemma else []), FIXED)
+        ["cache_implementation"] if gemma else []), {**FIXED, **MORE_FIXED.get(kind, {})})
     return n
 
 def cap(c, key, usual):
@@ -856,8 +895,8 @@ def activation(c, kind):
 def windows(c, kind, blocks):
     """How many positions each block sees; 0: all up to its own."""
     if kind == "gpt_neo":
-        kinds, size = [], c.count("window_size", 256)
-        for entry in c.get("attention_types") or [None]:
+        kinds, size, types = [], c.count("window_size", 256), c.get("attention_types")
+        for entry in types if type(types) is list else [None]:
             good = type(entry) is list and len(entry) == 2 and type(entry[0]) is list
             c.need(good and len(entry[0]) <= blocks, "attention_types", "are not kinds, repeated")
             kinds += entry[0] * natural(entry[1], 0, blocks, "attention_types")
@@ -1084,7 +1123,8 @@ def checked(document, folder, stack, file, keep):
     products = Witness(file) if file else lambda x, matrix: computed(x, matrix, keep)
     x = n.final_rows(ids, positions, bits, products)
     need(not file or not file.read(1), "the witness goes on after its end", Refused)
-    for (position, token, margin), lead in zip(claims, n.leads(x, tokens)):
+    margins = [decimal(margin) for _, _, margin in claims]
+    for (position, token, margin), lead in zip(claims, n.leads(x, tokens, margins)):
         why = f"token {token} after position {position} is not shown to lead by {margin}"
         need(lead > 0 and lead >= decimal(margin), why, Refused)
     return claims

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
@@ -357,15 +358,15 @@ class _Liar:
         lies = self.calls == self.target
         self.calls += 1
         chosen = self.rng.randrange(matrix.outputs)
-        for n, (product, scale, size) in enumerate(exactformer_check.computed(x, matrix, self.kept.extend)):
+        for n, (product, w, column) in enumerate(exactformer_check.computed(x, matrix, self.kept.extend)):
             if lies and n == chosen:
                 width = len(self.last(x, product))
                 row = self.rng.randrange(len(product))
-                product[row] += self.rng.choice(_PRIMES) << max(0, x.bits + scale - self.rng.randrange(0, 64))
+                product[row] += self.rng.choice(_PRIMES) << max(0, x.bits + w.scale - self.rng.randrange(0, 64))
                 half = 1 << 8 * width - 1
                 if abs(product[row]) < half:
                     self.kept[-width * len(product) :] = b"".join((p + half).to_bytes(width, "little") for p in product)
-            yield product, scale, size
+            yield product, w, column
 
     def last(self, x: Any, product: list[int]) -> bytes:
         """The digits of one entry of what was kept last: so long are they all."""
@@ -377,8 +378,13 @@ class _Liar:
 
 def _consistent(rng: random.Random, subject: Subject, place: Path) -> Forged:
     """A witness with one false product, all else computed from it, and claims that would follow."""
+    with ExitStack() as stack:
+        return _followed(rng, subject, stack)
+
+
+def _followed(rng: random.Random, subject: Subject, stack: ExitStack) -> Forged:
     check, said = exactformer_check, json.loads(json.dumps(subject.said))
-    n = check.network(*check.read_model(str(subject.folder), said["files"]))
+    n = check.network(*check.read_model(str(subject.folder), said["files"], stack))
     n.prepare(said["reading"], len(said["ids"]), said["bits"])
     liar = _Liar(rng, 2 * (7 if n.kind == "llama" else 4))
     try:
@@ -386,7 +392,7 @@ def _consistent(rng: random.Random, subject: Subject, place: Path) -> Forged:
     except check.Refused:
         return said, subject.folder, bytes(liar.kept)
     for t, claim in enumerate(said["claims"]):
-        leads = [n.leads(x.taken([t]), [token])[0] for token in range(n.vocabulary)]
+        leads = [n.leads(x.taken([t]), [token], [0])[0] for token in range(n.vocabulary)]
         claim["token"] = max(range(n.vocabulary), key=lambda token: leads[token])
         claim["margin"] = f"{max(0.0, float(max(leads))) * 0.9:.9f}"
     return said, subject.folder, bytes(liar.kept)
@@ -464,9 +470,8 @@ def sample(number: int, seed: int) -> list[Tried]:
 
 _TOLD = (
     f"{NUMBER:,} forgeries for the checker that needs Python alone, of six models of two families. What is accepted is compared "
-    f"with balls of {_BITS} bits: every claim must be true of the files that were given. Some forgeries are true: a smaller "
-    "margin, bits that still suffice, a flip that no token notices. A witness that differs from the products in one bit must be "
-    "refused."
+    f"with balls of {_BITS} bits: every claim must be true of the files that were given. Some are: a smaller margin, bits that "
+    "still suffice, a flip that no token notices. A witness that differs from the products in one bit must be refused."
 )
 
 

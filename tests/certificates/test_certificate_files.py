@@ -112,7 +112,7 @@ def _set(said: dict[str, Any], place: list[Any], value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("place", "value", "problem"),
     [
-        (["format"], "exactformer certificate 4", "format: is 'exactformer certificate 4'"),
+        (["format"], "exactformer certificate 5", "format: is 'exactformer certificate 5'"),
         (["format"], None, "format: is null"),
         (["claim"], "All is well.", "claim: is not the sentence"),
         (["model"], "abc", "model: 'abc' is not a table"),

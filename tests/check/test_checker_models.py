@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,17 @@ def files_of(folder: Path) -> dict[str, str]:
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
 
+OPEN = ExitStack()
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    OPEN.close()
+
+
 def network(folder: Path) -> Any:
-    return exactformer_check.network(*exactformer_check.read_model(str(folder), files_of(folder)))
+    return exactformer_check.network(*exactformer_check.read_model(str(folder), files_of(folder), OPEN))
 
 
 def shown(folder: Path, ids: list[int], tokens: list[int], reading: str = "ideal", bits: int = 300) -> list[float]:
@@ -42,7 +53,9 @@ def shown(folder: Path, ids: list[int], tokens: list[int], reading: str = "ideal
     n = network(folder)
     n.prepare(reading, len(ids), bits)
     x = n.final_rows(ids, range(len(ids)), bits, exactformer_check.computed)
-    return [float(lead) for lead in n.leads(x, tokens)]
+    quick, exact = (n.leads(x, tokens, [margin] * len(ids)) for margin in (0, 10**9))
+    assert all(abs(float(one - other)) < 1e-6 for one, other in zip(quick, exact, strict=True))
+    return [float(lead) for lead in exact]
 
 
 def agrees(folder: Path, ids: list[int], reading: str = "ideal") -> None:
@@ -129,6 +142,37 @@ def test_what_may_be_another_network_is_bad_input(change: dict[str, Any], tmp_pa
     (folder / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(exactformer_check.BadInput):
         network(folder)
+
+
+@pytest.mark.parametrize(
+    ("family", "change"),
+    [
+        ("qwen2", {"attention_bias": False}), ("phi", {"head_dim": 4}), ("gpt_neox", {"head_dim": 4}),
+        ("phi", {"qk_layernorm": True}), ("mistral", {"attention_bias": True}),
+        ("gemma3_text", {"attn_logit_softcapping": 30.0}), ("llama", {"qk_layernorm": False}),
+        ("gpt_neo", {"attention_types": 5}), ("gpt_neo", {"attention_types": [[["global", "x"], 1]]}),
+        ("gemma", {"hidden_activation": "relu6"}), ("gemma2", {"sliding_window": 0}), ("qwen3", {"layer_types": ["sliding"]}),
+        ("mistral", {"sliding_window": "8"}), ("gemma2", {"use_bidirectional_attention": True}),
+        ("gpt_neo", {"model_type": ["gpt_neo"]}), ("phi", {"partial_rotary_factor": 0.3}),
+    ],
+)  # fmt: skip
+def test_settings_of_other_families_are_bad_input(family: str, change: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from benchmarks.trials import families
+
+    seed = next(n for n in range(2000, 2100) if _with_a_head(families, family, n, tmp_path))
+    folder = tmp_path / str(seed)
+    assert network(folder).kind == family
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(exactformer_check.BadInput):
+        network(folder)
+
+
+def _with_a_head(families: Any, family: str, seed: int, place: Path) -> bool:
+    families.written(family, seed, place / str(seed))
+    return open_checkpoint(place / str(seed)).model.config.unembedding != "none"
 
 
 @pytest.mark.parametrize("change", ["more", "less", "shape", "mask", "frequencies"])

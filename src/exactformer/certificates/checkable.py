@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT = "exactformer check 1"
 FEWEST, MOST, WORK = 32, 4000, 1 << 20  # of the checker: bits, and positions times bits
-_SPARE = 24  # bits
+_SPARE = 21  # bits
 _SLOPE = 7 / 4  # of every activation
 _DIGITS = 5  # of a margin
 
@@ -110,8 +110,9 @@ class _Seen:
             for n, block in enumerate(weights.blocks):
                 self._block(block, f"blocks.{n}", float(self.config.scale_at(n).to_float()))
             self._keep(self._normed(self.radius, weights.ln_final, "ln_final"))
-            rows = weights.W_E if weights.W_U is None else np.transpose(weights.W_U)
-            return self.bits + 1 + math.log2(float(np.sqrt(np.square(rows, dtype=np.float64).sum(-1)).max()))
+            rows = weights.W_E if weights.W_U is None else weights.W_U
+            coarse = 16 if rows.dtype == np.float64 else 2  # bits by which the checker overestimates the largest weight
+            return self.bits + coarse + math.log2(float(np.abs(rows).max()) * math.sqrt(self.config.dim))
 
     def _keep(self, radius: Any) -> None:
         self.bits += math.log2(float(radius.max()))

@@ -249,7 +249,14 @@ export class Certified {
         { class: "buttons" },
         button("Download the certificate", download),
         h("a", { href: address({ source: "certified", view: "walk", prompt: run.question.prompt ?? run.question.ids }) }, "Walk through the pass"),
-        h("span", { class: "note" }, "Check it again with ", h("code", {}, "exactformer certify MODEL --verify certificate.json")),
+        h(
+          "span",
+          { class: "note" },
+          "Check it again with ",
+          h("code", {}, "exactformer certify MODEL --verify certificate.json"),
+          ", or with Python alone: ",
+          h("code", {}, "python exactformer_check.py certificate.json MODEL"),
+        ),
       ),
       tell,
     );
