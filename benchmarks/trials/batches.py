@@ -234,4 +234,4 @@ def run(progress: Progress) -> Result:
         f"Trials that did not hold: {len(whole.failed)}."
     )
     data = {"counts": dict(counts), "failed": whole.failed}
-    return Result("batches", "Theorems by batches, against single passes and balls", (text, table), data)
+    return Result("trials_batches", "Theorems by batches, against single passes and balls", (text, table), data)
