@@ -27,7 +27,7 @@ _PLACES = {
     "checkpoints": ["CheckpointError", "open_checkpoint"],
     "certificates": ["Certificate", "CertificateError", "certify"],
     "referee": ["OutputsError", "judge"],
-    "proofs": ["Demand", "Lookup", "Report", "Sequences", "Sorted", "prove"],
+    "proofs": ["Demand", "Lookup", "Product", "Report", "Sequences", "Sorted", "prove"],
     "messages": ["Refused"],
     "exercises": ["Exercise", "ExerciseError", "Judgement", "exercise"],
     "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],

@@ -77,4 +77,4 @@ def in_blocks(x: Any, matrix: Any, block: int = BLOCK) -> tuple[Any, int]:
     total = x[:, :block] @ matrix[:block]
     for start in range(block, len(matrix), block):
         total += x[:, start : start + block] @ matrix[start : start + block]
-    return total, block + -(-len(matrix) // block)
+    return total, min(block, len(matrix)) + -(-len(matrix) // block)

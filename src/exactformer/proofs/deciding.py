@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -80,7 +80,7 @@ class Deciding:
         fed = np.concatenate([ids, right[:, : self._fed, 0]], axis=1)
         attempt = _Found(len(chosen), found.losses is not None)
         try:
-            for answer, (_, logits, rows) in enumerate(logits_at(self._prepared, fed, asked)):
+            for answer, (_, logits, rows) in enumerate(self._logits(fed, asked)):
                 attempt.hear(answer, Ball(logits.mid[rows], 0, logits.radius[rows]), right[:, answer])
         except Undecided:
             if len(chosen) == 1:
@@ -90,6 +90,9 @@ class Deciding:
                 self._decide(batch, half, found)
         else:
             found.take(chosen, attempt)
+
+    def _logits(self, ids: Any, asked: tuple[int, ...]) -> Iterable[tuple[int, Ball, Any]]:
+        return logits_at(self._prepared, ids, asked)
 
     def _alone(self, ids: list[int]) -> Iterator[dict[str, Any]]:
         """The answers to one input, in certified arrays with as many limbs as it takes."""

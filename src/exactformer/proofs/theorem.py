@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from exactformer.proofs.domain import Classes, Product, Sequences, Tokens
 from exactformer.proofs.fingerprint import batches_fingerprint, fingerprint, model_fingerprint
 from exactformer.proofs.judging import judge
 from exactformer.proofs.report import Report
-from exactformer.proofs.rules import Rule, demand, statement
+from exactformer.proofs.rules import Demand, Rule, demand, statement
 from exactformer.proofs.runner import run
 from exactformer.proofs.tally import Tally, Wrong
 
@@ -65,28 +66,19 @@ def prove(
     >>> report.verdict, report.counts["refuted"], report.failures[0].tokens, report.failures[0].token
     ('refuted', 2, ('b',), 'b')
     """
-    inputs, many = _inputs(domain), not kind(arithmetic_name).stepwise if arithmetic_name in ARITHMETICS else False
-    places = None if positions is None else tuple(positions)
+    inputs, places = _inputs(domain), None if positions is None else tuple(positions)
     _check(model, inputs, steps, arithmetic_name, places)
+    many = not kind(arithmetic_name).stepwise
     if not many and (places is not None or loss or wrong is not None or isinstance(inputs, Product)):
-        raise RunError(
-            f"arithmetic {arithmetic_name}: positions, losses, products and lists of all that is wrong go with certified"
-        )
+        raise RunError(f"arithmetic {arithmetic_name}: positions, losses, products and lists of what is wrong go with certified")
     start, before, kept = time.monotonic(), model_fingerprint(model), list[int]()
 
     def heard(done: int, total: int) -> None:
         kept.append(done)
         progress(done, total)
 
-    claim = _claim(inputs, rule, steps, places)
-    how: dict[str, Any] = {"journal": journal, "workers": workers, "cluster": cluster, "progress": heard}
-    if many:
-        report = _by_batches(
-            model, inputs, rule, claim, steps, places, arithmetic_name, before, stop_at_failure, loss, wrong, last, how
-        )
-    else:
-        assert not isinstance(inputs, Product)
-        report = _by_cases(model, inputs, rule, claim, circuit, steps, arithmetic_name, before, stop_at_failure, how)
+    proof = _Proof(model, before, inputs, rule, steps, places, arithmetic_name, journal, workers, cluster, heard, stop_at_failure)
+    report = proof.by_batches(loss, wrong, last) if many else proof.by_cases(circuit)
     if model_fingerprint(model) != before:
         raise RunError("the weights of the model were changed while it was being proved: nothing is proved of either model")
     judged = sum(report.counts.values())
@@ -98,61 +90,94 @@ def prove(
     return report
 
 
-def _by_cases(
-    model: Model, inputs: Sequences | list[Tokens], rule: Rule, claim: str, circuit: Circuit | None, steps: int,
-    arithmetic_name: str, before: str, stop_at_failure: bool, how: dict[str, Any],
-) -> Report:  # fmt: skip
-    """One case after the other: what a model says after it knows no rule."""
-    vocabulary = model.config.vocabulary
-    classes: Classes = tuple((token,) for token in vocabulary)
-    if isinstance(inputs, Sequences):
-        # Only for one token: of tokens that tie the lowest index is fed back, which renaming does not keep.
-        classes = inputs.within(interchangeable(model, circuit) if steps == 1 else classes)
-    cases = inputs.representatives(classes) if isinstance(inputs, Sequences) else inputs
-    report = Report(claim, arithmetic_name, classes, len(cases), _size(inputs), steps, model.config.hard)
+@dataclass(frozen=True)
+class _Proof:
+    """What is asked, and how it is to be computed."""
 
-    def answers(said: object) -> list[Answer]:
-        return read(said, steps, vocabulary, arithmetic_name)
+    model: Model
+    fingerprint: str
+    inputs: Inputs
+    rule: Rule
+    steps: int
+    places: tuple[int, ...] | None
+    arithmetic: str
+    journal: Journal
+    workers: int | None
+    cluster: str | None
+    progress: Callable[[int, int], None]
+    stop_at_failure: bool
 
-    key = fingerprint(before, cases, steps, arithmetic_name) if how["journal"] is not None else ""
-    how = how | {"journal": _named(how["journal"], key)}
-    results = run(Case(model, arithmetic_name, steps), cases, fingerprint=key, check=answers, **how)
-    for index, said in results:
-        judge(report, lambda _, sequence: demand(rule, sequence), cases[index], answers(said), vocabulary)
-        if stop_at_failure and report.failures:
-            results.close()
-            break
-    return report
+    def by_cases(self, circuit: Circuit | None) -> Report:
+        """One case after the other: what a model says after it knows no rule."""
+        inputs, vocabulary = self.inputs, self.model.config.vocabulary
+        classes = self._alone
+        if isinstance(inputs, Sequences):
+            # Only for one token: of tokens that tie the lowest index is fed back, which renaming does not keep.
+            classes = inputs.within(interchangeable(self.model, circuit) if self.steps == 1 else classes)
+        cases = inputs.representatives(classes) if isinstance(inputs, Sequences) else list(inputs)
+        report = self._report(classes, len(cases))
 
+        def answers(said: object) -> list[Answer]:
+            return read(said, self.steps, vocabulary, self.arithmetic)
 
-def _by_batches(
-    model: Model, inputs: Inputs, rule: Rule, claim: str, steps: int, places: tuple[int, ...] | None, arithmetic_name: str,
-    before: str, stop_at_failure: bool, loss: bool, wrong: Callable[[Wrong], None] | None, last: str | None, how: dict[str, Any],
-) -> Report:  # fmt: skip
-    """Many inputs at a time. What is demanded of them goes with them; the rule is asked here, about each."""
-    vocabulary, longest = model.config.vocabulary, _longest(inputs) + steps - 1
-    answers = steps if places is None else len(places)
-    classes: Classes = tuple((token,) for token in vocabulary)
-    batches = Batches(inputs, model.config, longest, asking(rule, vocabulary, steps, places))
-    report = Report(claim, arithmetic_name, classes, batches.inputs, batches.inputs, steps, model.config.hard)
-    tally = Tally(report, batches, vocabulary, answers, places, lambda _, sequence: demand(rule, sequence), wrong)
-    key = batches_fingerprint(before, batches, steps, places, loss, last) if how["journal"] is not None else ""
-    how = how | {"journal": _named(how["journal"], key), "workers": how["workers"] or (1 if len(batches) == 1 else None)}
-    heard, inputs_of = how["progress"], batches.inputs / len(batches)
-    how["progress"] = lambda done, total: heard(round(done * inputs_of), batches.inputs)
-    results = run(Deciding(model, steps, places, loss, last), batches, fingerprint=key, check=tally.read, **how)
-    for _, said in results:
-        tally.add(said)
-        if stop_at_failure and report.failures:
-            results.close()
-            break
-    if loss and tally.loss is not None:
-        report.loss = (tally.loss[0] / (batches.inputs * answers), tally.loss[1] / (batches.inputs * answers))
-    return report
+        def add(index: int, said: object) -> None:
+            judge(report, self._demand, cases[index], answers(said), vocabulary)
 
+        key = fingerprint(self.fingerprint, cases, self.steps, self.arithmetic) if self.journal is not None else ""
+        self._run(report, Case(self.model, self.arithmetic, self.steps), cases, key, answers, add, self.workers, self.progress)
+        return report
 
-def _named(journal: Journal, key: str) -> Path | None:
-    return journal(key) if callable(journal) else journal
+    def by_batches(self, loss: bool, wrong: Callable[[Wrong], None] | None, last: str | None) -> Report:
+        """Many inputs at a time. What is demanded of them goes with them; the rule is asked here, about each."""
+        steps, places, vocabulary = self.steps, self.places, self.model.config.vocabulary
+        answers = steps if places is None else len(places)
+        longest = _longest(self.inputs) + steps - 1
+        batches = Batches(self.inputs, self.model.config, longest, asking(self.rule, vocabulary, steps, places))
+        report = self._report(self._alone, batches.inputs)
+        tally = Tally(report, batches, vocabulary, answers, places, self._demand, wrong)
+        key = ""
+        if self.journal is not None:
+            key = batches_fingerprint(self.fingerprint, batches, steps, places, loss, last)
+        each = batches.inputs / len(batches)
+
+        def told(done: int, total: int) -> None:
+            self.progress(round(done * each), batches.inputs)
+
+        def add(_: int, said: object) -> None:
+            tally.add(said)
+
+        workers = 1 if self.workers is None and len(batches) == 1 else self.workers
+        self._run(report, Deciding(self.model, steps, places, loss, last), batches, key, tally.read, add, workers, told)
+        if loss and tally.loss is not None:
+            number = batches.inputs * answers
+            report.loss = tally.loss[0] / number, tally.loss[1] / number
+        return report
+
+    @property
+    def _alone(self) -> Classes:
+        """No two tokens are interchangeable."""
+        return tuple((token,) for token in self.model.config.vocabulary)
+
+    def _demand(self, _: int, sequence: Tokens) -> Demand:
+        return demand(self.rule, sequence)
+
+    def _report(self, classes: Classes, cases: int) -> Report:
+        claim = _claim(self.inputs, self.rule, self.steps, self.places)
+        return Report(claim, self.arithmetic, classes, cases, _size(self.inputs), self.steps, self.model.config.hard)
+
+    def _run(
+        self, report: Report, function: Callable[[Any], Any], cases: Sequence[Any], key: str, check: Callable[[Any], object],
+        add: Callable[[int, Any], None], workers: int | None, progress: Callable[[int, int], None],
+    ) -> None:  # fmt: skip
+        journal = self.journal(key) if callable(self.journal) else self.journal
+        results = run(
+            function, cases, fingerprint=key, journal=journal, check=check, workers=workers, cluster=self.cluster, progress=progress
+        )
+        for index, said in results:
+            add(index, said)
+            if self.stop_at_failure and report.failures:
+                results.close()
+                return
 
 
 def _size(inputs: Inputs) -> int:
