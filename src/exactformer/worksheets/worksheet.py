@@ -246,6 +246,7 @@ def read(raw: dict[str, Any], name: str) -> Worksheet:
     """The worksheet that a TOML document is; its claims are for `exactformer check`."""
     table = Table(raw, name)
     table.take("claims", None)
+    table.take("allow", None)
     circuit = read_circuit(table) if "circuit" in raw else None
     rule = None if circuit is None else read_rule(table, circuit)
     tokenizer = _tokenizer(raw)
