@@ -62,6 +62,7 @@ def test_json(tmp_path: Path) -> None:
             "true": "2.7",
             "more": "2.718",
             "carried_on": False,
+            "hint": "",
             "excused": "",
         }
     ]

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exactformer.checking.allowing import ALLOWED, NOTHING, is_allowed, noise
 from exactformer.checking.blocks import Block, blocks
-from exactformer.checking.claims import PrintedClaim, read_claims
+from exactformer.checking.causes import cause
+from exactformer.checking.claims import PrintedClaim, allowances, read_claims
 from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.pages.found import Span
 from exactformer.checking.pages.notebook import LARGEST as NOTEBOOK
@@ -19,7 +21,7 @@ from exactformer.checking.record import Record
 from exactformer.checking.report import BAD, CheckReport, Finding
 from exactformer.checking.sheet import trace_of
 from exactformer.checking.steps import record_of
-from exactformer.checking.verdicts import judge, true_digits
+from exactformer.checking.verdicts import Verdict, judge, true_digits
 from exactformer.messages import Refused
 from exactformer.reading.toml_places import Located, positions
 from exactformer.trace import Trace
@@ -95,14 +97,17 @@ def claims_of(block: Block, page: Page, known: Known) -> tuple[Known, list[Claim
     except Refused as error:
         raise Unread([str(error)], known._replace(lost=True)) from None
     file.locate(block.text, lambda at: page.line(block.start + at))
-    table = Table({"claims": raw.get("claims", [])}, file)
+    table = Table({field: raw[field] for field in ("claims", "allow") if field in raw}, file)
     try:
         another = trace_of(raw, file)
         known = known if another is None else Known(record_of(another), another)
     except Refused as error:
         known = Known(Record(), None, lost=True)
         file.problems[:] = getattr(error, "problems", [str(error)])
-    claims = read_claims(table, *known)
+    allowed = NOTHING
+    with table.collect():
+        allowed = allowances(table)
+    claims = read_claims(table, *known, order=block.start, allowed=allowed)
     spans: list[Span] = []
     with table.collect():
         spans = list(_spans(claims, block, file))
@@ -165,6 +170,13 @@ def finding(page: Page, record: Record, claim: PrintedClaim, span: Span) -> Find
     node = record.nodes[claim.node]
     x = node.truth[claim.index]
     verdict = judge(x, claim.printed)
+    bad = verdict in BAD
+    carried_on = bad and record.follows(claim.node, claim.index, claim.printed, claim.order)
+    float_of = noise(x, claim.printed) if bad else ""
+    why = f"a {float_of} result" if float_of else ""
+    if bad and not carried_on and not why:
+        why = cause(record, claim.node, claim.index, claim.printed, claim.order)
+    permitted = verdict is not Verdict.RIGHT and is_allowed(x, claim.printed, verdict, carried_on, float_of, claim.allowed)
     return Finding(
         line=page.line(span[0]),
         field=_field(claim),
@@ -176,5 +188,7 @@ def finding(page: Page, record: Record, claim: PrintedClaim, span: Span) -> Find
         verdict=verdict,
         true=true_digits(x, claim.printed),
         more=true_digits(x, claim.printed, 2),
-        carried_on=verdict in BAD and record.follows(claim.node, claim.index, claim.printed),
+        carried_on=carried_on,
+        hint=why,
+        excused=ALLOWED if permitted else "",
     )

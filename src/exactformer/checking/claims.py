@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
+from exactformer.checking.allowing import NOTHING, AllowanceError, Allowed
+from exactformer.checking.allowing import allowed as read_allowed
 from exactformer.checking.applying import times
 from exactformer.checking.computing import made
-from exactformer.checking.entries import brackets, depth_of, leaves, shape_of
+from exactformer.checking.entries import brackets, depth_of, is_hidden, leaves, shape_of
 from exactformer.checking.gradients import add_gradients, needed
 from exactformer.checking.operations import OPERATIONS
-from exactformer.checking.printed import Claimed, Token, read
+from exactformer.checking.printed import LEFT_OUT, Claimed, Token, read_any
 from exactformer.checking.record import Index, Node, Record
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Undecided, UndefinedValue, compare
@@ -24,7 +26,7 @@ from exactformer.reading.toml_places import Located, Path
 from exactformer.trace import Trace
 from exactformer.worksheets.reader import Table
 
-_FIELDS = {"step", "operation", "name", "value", "values", "index", "head", "row", "target", "upstream"}
+_FIELDS = {"step", "operation", "name", "value", "values", "index", "head", "row", "target", "upstream", "allow", "from", "columns"}
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,13 @@ class PrintedClaim:
     index: Index
     printed: Claimed
     path: Path
+    order: int = 0  # the larger, the further down on the page
+    allowed: Allowed = NOTHING
 
 
-def read_claims(worksheet: Table, record: Record, trace: Trace | None = None, lost: bool = False) -> list[PrintedClaim]:
+def read_claims(
+    worksheet: Table, record: Record, trace: Trace | None = None, lost: bool = False, order: int = 0, allowed: Allowed = NOTHING
+) -> list[PrintedClaim]:
     """Every claim of a worksheet, in order. Operations become nodes of the record, what is printed is put to theirs.
 
     `trace` is the pass that the record is of: claims may ask for its gradients. Problems are collected. Of what could not be read,
@@ -51,7 +57,7 @@ def read_claims(worksheet: Table, record: Record, trace: Trace | None = None, lo
     for n, table in enumerate(tables):
         before = len(worksheet.problems)
         with worksheet.collect():
-            claims += _claim(table, n, record, trace)
+            claims += [replace(claim, allowed=claim.allowed | allowed) for claim in _claim(table, n, record, trace, order + n)]
         if len(worksheet.problems) > before:
             named = table.raw.get("name")
             failed |= {named} if isinstance(named, str) else set()
@@ -60,7 +66,7 @@ def read_claims(worksheet: Table, record: Record, trace: Trace | None = None, lo
     return claims
 
 
-def _claim(table: Table, n: int, record: Record, trace: Trace | None) -> list[PrintedClaim]:
+def _claim(table: Table, n: int, record: Record, trace: Trace | None, order: int) -> list[PrintedClaim]:
     table.only(_known(table))
     add_gradients(table, trace, record)
     node = _node(table, record, trace)
@@ -68,10 +74,23 @@ def _claim(table: Table, n: int, record: Record, trace: Trace | None) -> list[Pr
         table.finish()  # nothing is claimed: the operation is there to be read further down
         return []
     entries = list(_entries(table, node))
+    allowed = allowances(table)
     table.finish()
     for index, printed, _ in entries:
-        node.printed.setdefault(index, printed)
-    return [PrintedClaim(node.name, index, printed, ("claims", n, *path)) for index, printed, path in entries]
+        node.print(index, order, printed)
+    return [PrintedClaim(node.name, index, printed, ("claims", n, *path), order, allowed) for index, printed, path in entries]
+
+
+def allowances(table: Table) -> Allowed:
+    """What a claim or a worksheet allows: a word, or a list of them."""
+    said = table.take("allow", [])
+    words = [said] if isinstance(said, str) else said
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise table.error("allow", f"is {described(said)}, not a list of texts")
+    try:
+        return read_allowed(words)
+    except AllowanceError as error:
+        raise table.error("allow:", str(error)) from None
 
 
 def _speaks_of(table: Table, names: set[str]) -> bool:
@@ -166,15 +185,32 @@ def _entries(table: Table, node: Node) -> Iterator[tuple[Index, Claimed, Path]]:
     field = "values" if whole else "value"
     value = table.take(field)
     prefix = _prefix(table, node)
+    across = table.flag("columns", False)
     wanted = node.truth.shape[len(prefix) :]
-    shape = shape_of(table, value, field)
+    wanted = (*wanted[:-2], *wanted[:-3:-1]) if across else wanted
+    ragged = _is_ragged(value, node.truth[prefix]) and not across
+    shape = wanted if ragged else shape_of(table, value, field)
     column = len(wanted) > 0 and wanted[-1] == 1 and shape == wanted[:-1]  # one number a row: it may stand without its brackets
     if shape != wanted and not column:
         there, here = (" × ".join(map(str, size)) or "a single number" for size in (wanted, shape))
         raise table.error(field, f"is {here}, but {_shown(node, prefix)} is {there}")
     for index, entry in leaves(value):
+        if entry in LEFT_OUT and not node.of_tokens:
+            continue
         printed = _read_entry(table, entry, field + brackets(index), node)
-        yield (*prefix, *index, *((0,) if column else ())), printed, (field, *index)
+        place = (*index[:-2], *index[:-3:-1]) if across else index
+        yield (*prefix, *place, *((0,) if column else ())), printed, (field, *index)
+
+
+def _is_ragged(value: Any, truth: Any) -> bool:
+    """Row i with i + 1 numbers, where all others are hidden by the mask."""
+    shape = np.shape(truth)
+    if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 2 or not isinstance(value, list):
+        return False
+    rows = [len(row) if isinstance(row, list) and not any(isinstance(x, list) for x in row) else 0 for row in value]
+    return rows == list(range(1, shape[0] + 1)) and all(
+        is_hidden(truth[i, j]) for i, j in zip(*np.triu_indices(shape[0], 1), strict=True)
+    )
 
 
 def _read_entry(table: Table, entry: Any, place: str, node: Node) -> Claimed:
@@ -185,14 +221,18 @@ def _read_entry(table: Table, entry: Any, place: str, node: Node) -> Claimed:
     if type(entry) is not int and not isinstance(entry, str):
         raise table.error(place, f"is {described(entry)}, not a number")
     try:
-        return read(str(entry))
+        return read_any(str(entry))
     except ValueError as error:
         raise table.error(f"{place}:", str(error)) from None
 
 
 def _prefix(table: Table, node: Node) -> Index:
-    """Which part of a step is claimed: an entry (`index`), a row of a head (`head`, `row`), a head, or all of it."""
+    """Which part of a step is claimed: an entry (`index`), a row of a head (`head`, `row`), a head, or all of it. They are counted
+    from 0, or where the claim says so from 1."""
     shape = node.truth.shape
+    first = table.whole("from", 0)
+    if first not in (0, 1):
+        raise table.error("from", f"is {first}: rows are counted from 0 or from 1")
     if "index" in table.raw:
         index = table.take("index")
         if not isinstance(index, list) or any(type(i) is not int for i in index):
@@ -211,9 +251,11 @@ def _prefix(table: Table, node: Node) -> Index:
             places.append(("row", table.whole("row")))
     if len(places) > len(shape):
         raise table.error(places[-1][0], f"is given, but {node.name} has {len(shape)} axes")
+    said = {field for field in ("index", "head", "row") if field in table.raw}
+    places = [(field, i - first if field in said else i) for field, i in places]
     for (field, i), size in zip(places, shape, strict=False):
         if not 0 <= i < size:
-            raise table.error(field, f"is {i}, but {node.name} has {size} there (counted from 0)")
+            raise table.error(field, f"is {i + first}, but {node.name} has {size} there (counted from {first})")
     return tuple(i for _, i in places)
 
 

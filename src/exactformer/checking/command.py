@@ -48,13 +48,14 @@ class Ways(NamedTuple):
 
 class Asked(NamedTuple):
     """What is asked of a check: `strict`, truncated numbers and files without claims fail; `baseline`, a file of known slips;
-    `write_baseline`, where to write what is not right as such a file."""
+    `write_baseline`, where to write what is not right as such a file; `pass_over`, files that have nothing of ours say nothing."""
 
     fix: bool = False
     form: Form = "text"
     strict: bool = False
     baseline: Path | None = None
     write_baseline: Path | None = None
+    pass_over: bool = False
 
 
 def check_files(
@@ -64,6 +65,7 @@ def check_files(
     strict: bool = False,
     baseline: Path | None = None,
     write_baseline: Path | None = None,
+    pass_over: bool = False,
     ways: Ways | None = None,
 ) -> Checked:
     """Check files, folders, patterns, or built-in lessons by name; with `fix`, rewrite what is not right. Each file is checked,
@@ -72,7 +74,7 @@ def check_files(
     The status is 2 where a file cannot be read, else 1 where a number is wrong, else 3 where one is undecided, else 0. What was
     fixed is no longer wrong.
     """
-    asked = Asked(fix, form, strict, baseline, write_baseline)
+    asked = Asked(fix, form, strict, baseline, write_baseline, pass_over)
     return _Check(asked, ways or Ways(read_source, check_text, fix_text, lessons)).of(files)
 
 
@@ -89,7 +91,8 @@ class _Check:
     def of(self, files: Sequence[str | os.PathLike[str]]) -> Checked:
         known = None if self.asked.baseline is None else Baseline(self.asked.baseline)
         for source in sources(files, self.ways.built_in()):
-            self.one(source, known)
+            found = isinstance(source, Source) and self.asked.pass_over and source.name not in self.ways.built_in()
+            self.one(Source(source.name, named=False) if found and isinstance(source, Source) else source, known)
         if known is not None and known.unused:
             self.said.append(f"{known.path}: {known.unused} known slip{'s are' if known.unused > 1 else ' is'} no longer there")
         if self.asked.write_baseline is not None:

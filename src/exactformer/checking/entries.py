@@ -9,6 +9,7 @@ import numpy as np
 
 from exactformer.checking.record import Index
 from exactformer.model.arithmetics.exact import MASKED
+from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array
 from exactformer.reading import described
 from exactformer.worksheets.reader import Table
@@ -52,6 +53,11 @@ def leaves(value: Any, index: Index = ()) -> Iterator[tuple[Index, Any]]:
             yield from leaves(item, (*index, n))
     else:
         yield index, value
+
+
+def is_hidden(x: Any) -> bool:
+    """-inf, or the weight 0 that comes of it."""
+    return x is MASKED or (isinstance(x, Exact) and x.value == 0)
 
 
 def brackets(index: Index) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exactformer.checking.checker import check_text
 from exactformer.checking.pages.page import Page
-from exactformer.checking.printed import read
+from exactformer.checking.printed import read_any
 from exactformer.checking.report import CheckReport, Finding
 from exactformer.checking.verdicts import Verdict
 from exactformer.files import write_whole
@@ -44,7 +44,7 @@ def better(text: str, finding: Finding, name: str) -> str:
     start, end = finding.span
     there = text[start:end]
     if finding.kind == "number":
-        suits = _is_number(finding.true) and finding.printed.strip() not in ("-inf", "−inf")
+        suits = _is_number(finding.true) and read_any(finding.printed).value is not None
     else:
         suits = finding.kind == "token" and _stands_between(text[start - 1], finding.true)
     if not suits:
@@ -56,7 +56,7 @@ def better(text: str, finding: Finding, name: str) -> str:
 
 def _is_number(text: str) -> bool:
     try:
-        read(text)
+        read_any(text)
     except ValueError:
         return False
     return True

@@ -30,6 +30,7 @@ class Finding:
     true: str  # as it should have been printed
     more: str  # with two more decimals, where it is a number
     carried_on: bool  # does it follow from the printed numbers before it?
+    hint: str = ""  # what probably went wrong, where exactly this number comes of it
     excused: str = ""  # why it does not fail though it is not right: it is known, or its author allows it
 
     @property
@@ -94,6 +95,8 @@ def sentence(finding: Finding) -> str:
             return f"{said}: {_digits(finding)} is cut off, not rounded"
         case _:
             why = "follows from the printed numbers before it" if finding.carried_on else "a new error"
+            if finding.hint:
+                why = finding.hint if finding.hint.startswith("a float") else f"{why}: perhaps {finding.hint}"
             return f"{said}: {_digits(finding)}; {why}"
 
 
@@ -150,6 +153,7 @@ def _file(report: CheckReport) -> dict[str, Any]:
                 "true": f.true,
                 "more": f.more,
                 "carried_on": f.carried_on,
+                "hint": f.hint,
                 "excused": f.excused,
             }
             for f in report.findings

@@ -16,6 +16,7 @@ def trace_of(raw: dict[str, Any], file: str) -> Trace | None:
     table = Table(raw, file)
     if not any(field in raw for field in ("model", "weights", "input", "circuit")):
         table.take("claims", None)
+        table.take("allow", None)
         table.text("title", "")
         table.text("about", "")
         table.finish()

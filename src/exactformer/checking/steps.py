@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from exactformer.checking.causes import mistaken, slips_of
 from exactformer.checking.functions import OPS
 from exactformer.checking.record import Node, Record
 from exactformer.model import Config
@@ -32,7 +34,9 @@ def record_of(trace: Trace) -> Record:
         again = _again(step, reads, weights, trace.model.config)
         chosen = step.operation is ARGMAX
         truth = tokens((out.token, out.why, out.proved) for out in trace.output) if chosen else step.values
-        record.add(Node(step.name, truth, reads, again, of_tokens=chosen))
+        slips = slips_of(step, reads, lambda name: OPS.load(weights[name]))
+        record.add(Node(step.name, truth, reads, again, of_tokens=chosen, slips=slips))
+    record.mistaken = cache(lambda: mistaken(trace))
     return record
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from enum import StrEnum
 from math import floor
 from typing import Any
@@ -113,7 +114,7 @@ def true_digits(x: Any, printed: Claimed, more: int = 0) -> str:
         x = Exact(x.mid().fmpq())  # asked of one that is proved to more decimals than these, or of one that is undecided
     try:
         if printed.place is not None:
-            return printed.rewritten(nearest(x, printed.place - more), more)
+            return written_like(x, printed, more)
         if isinstance(x, Exact):
             return str(x)
     except (Undecided, ValueError):
@@ -122,6 +123,28 @@ def true_digits(x: Any, printed: Claimed, more: int = 0) -> str:
         return f"≈ {x.digits(6 + more)}"
     except (Undecided, ValueError):
         return "a number whose digits were not found"
+
+
+def written_like(x: Number, printed: Printed, more: int = 0) -> str:
+    """The number in the style of a printed one, with `more` decimals. In scientific notation it has its own exponent, and with more
+    decimals, a number that is too small for them is shown by its digits.
+
+    >>> from exactformer.checking.printed import read
+    >>> from exactformer.numbers import exp
+    >>> written_like(exp(-100), read("1.00e-4")), written_like(exp(-100), read("0.01")), written_like(exp(-100), read("0.01"), 2)
+    ('3.72e-44', '0.00', '3.72e-44')
+    """
+    assert printed.place is not None
+    units = nearest(x, printed.place - more)
+    zero = isinstance(x, Exact) and x.value == 0
+    digits = None if printed.mantissa is None or zero else printed.mantissa + more
+    if digits is not None and len(str(abs(units))) != digits:
+        exponent = Decimal(x.digits(digits)).adjusted()
+        units = nearest(x, exponent - digits + 1)
+        if len(str(abs(units))) > digits:  # 9.996 is 10.00
+            exponent, units = exponent + 1, units // 10
+        return printed.scientific(units, exponent)
+    return x.digits(3) if units == 0 and more and not zero else printed.rewritten(units, more)
 
 
 def short(text: str) -> str:

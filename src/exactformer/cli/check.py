@@ -15,6 +15,7 @@ from exactformer.cli.common import writable
 @click.argument("files", metavar="FILE|FOLDER|PATTERN|-...", nargs=-1, required=True)
 @click.option("--fix", is_flag=True, help="Rewrite the printed numbers that are not right, and nothing else.")
 @click.option("--strict", is_flag=True, help="Numbers that are cut off instead of rounded fail, and so do files without claims.")
+@click.option("--pass-over", is_flag=True, help="Files that have nothing of ours are passed over, as in folders.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="A file of known slips, which do not fail and are not rewritten.")
 @click.option(
     "--write-baseline", type=click.Path(path_type=Path), callback=writable, help="Write all that is not right to such a file."

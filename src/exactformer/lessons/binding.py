@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from exactformer.checking.entries import is_hidden
 from exactformer.lessons.lesson import Binding, Bound, Spot
 from exactformer.lessons.numerals import is_number
 from exactformer.lessons.spots import Following, Rows, SpotError
 from exactformer.messages import Refused, quoted
-from exactformer.model.arithmetics.exact import MASKED
-from exactformer.numbers import Exact
 from exactformer.numbers.arrays import Array
 
 
@@ -91,13 +90,9 @@ def _ragged(rows: list[tuple[Spot, ...]], values: Array) -> Fitted | None:
     """Row i with i + 1 numbers, where all others are hidden by the mask."""
     high, wide = values.shape
     ragged = high == wide > 1 and [len(row) for row in rows] == list(range(1, high + 1))
-    if not ragged or not all(_hidden(values[i, j]) for i in range(high) for j in range(i + 1, wide)):
+    if not ragged or not all(is_hidden(values[i, j]) for i in range(high) for j in range(i + 1, wide)):
         return None
     return [[*row, *[None] * (wide - len(row))] for row in rows]
-
-
-def _hidden(x: Any) -> bool:
-    return x is MASKED or (isinstance(x, Exact) and x.value == 0)
 
 
 def _heightened(rows: list[tuple[Spot, ...]], high: int) -> list[tuple[Spot, ...]]:

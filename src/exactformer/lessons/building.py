@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from exactformer.checking.allowing import NOTHING
 from exactformer.checking.pages.found import Span
 from exactformer.checking.verdicts import Verdict, judge
 from exactformer.lessons.examining import Entry, Examined, examined
@@ -52,23 +53,25 @@ def build(lesson: Lesson) -> Build:
     ('lesson.md:3: 0.33 → 0.27',)
     """
     found = examined(lesson)
-    made = sorted(edits(found))
+    made = sorted(edits(found, leave_allowed=True))
     text = lesson.page.edited((each.span, each.text) for each in made)
     if made:
         again = read(text, lesson.name, lesson.folder)
         found = examined(again)
-        if len(again.blocks) < len(lesson.blocks) or edits(found):
+        if len(again.blocks) < len(lesson.blocks) or edits(found, leave_allowed=True):
             raise LessonError([f"{lesson.name}: was not built: with its numbers written it does not read as it should"])
     changes = (f"{lesson.name}:{lesson.line(each.span[0])}: {each.over} → {each.text}" for each in made if each.over)
     return Build(text, tuple(changes), found)
 
 
-def edits(found: Examined) -> list[Edit]:
-    """All that is to be written."""
+def edits(found: Examined, leave_allowed: bool = False) -> list[Edit]:
+    """All that is to be written; numbers of which something is allowed may be left as they are."""
     problems: list[str] = []
     result: list[Edit] = []
     name = found.lesson.name
     for entry in found.entries:
+        if leave_allowed and entry.bound.allowed != NOTHING and not entry.spot.open:
+            continue
         try:
             better = better_of(entry)
         except (ValueError, Undecided) as error:

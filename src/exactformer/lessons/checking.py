@@ -99,11 +99,12 @@ def _bound(found: Examined) -> Iterator[Finding]:
             continue
         try:
             said = printed(entry.spot.text, entry.of_tokens, entry.spot.percent)
-            claim = PrintedClaim(entry.node, entry.index, said, ("bound", entry.bound.line, "number"))
+            order = entry.bound.span[0]
+            claim = PrintedClaim(entry.node, entry.index, said, ("bound", entry.bound.line, "number"), order, entry.bound.allowed)
         except (ValueError, Undecided) as error:
             problems.append(f"{found.lesson.name}:{found.lesson.line(entry.spot.span[0])}: {entry.bound.to}: {error}")
             continue
-        entry.record.nodes[entry.node].printed.setdefault(entry.index, claim.printed)
+        entry.record.nodes[entry.node].print(entry.index, order, claim.printed)
         read_so_far.append((entry, claim))
     if problems:
         raise LessonError(problems)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from flint import arb
 
+from exactformer.checking.printed import plain
 from exactformer.checking.verdicts import Verdict
 from exactformer.lessons.directives import DirectiveError, reference
 from exactformer.lessons.lesson import Reference
-from exactformer.lessons.numerals import plain
 from exactformer.lessons.passes import PassError, Source, entry, gradient_of, named_pass, step_at, trace_of
 from exactformer.messages import quoted, short
 from exactformer.model.arithmetics.exact import MASKED

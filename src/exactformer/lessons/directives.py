@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from exactformer.lessons.lesson import Binding, Reference, Use, View, ViewKind
+from exactformer.checking.allowing import AllowanceError, Allowed, allowed
+from exactformer.lessons.lesson import Allow, Binding, Reference, Use, View, ViewKind
 from exactformer.messages import quoted, short
 from exactformer.model.breaking import MISTAKES
 
@@ -18,7 +19,7 @@ _WORD = re.compile(r'\s*(?:"([^"\n]*)"|(\[[^\]]*\])|([^\s"\[]+))')
 _INDEX = re.compile(r"\[\s*[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*\s*\]")
 _NAME = re.compile(r"[A-Za-z][\w-]*")
 _STEP = re.compile(r"[A-Za-z_][\w.]*")
-_VERBS = ("use", "step", "number", "picture", "break", "claim", "exercise")
+_VERBS = ("use", "allow", "step", "number", "picture", "break", "claim", "exercise")
 _OPTIONS = {
     "use": ("tokens", "backward", "target", "break", "as"),
     "step": ("at", "head"),
@@ -26,7 +27,7 @@ _OPTIONS = {
     "picture": ("at", "head"),
     "break": ("from", "at", "head"),
     "exercise": ("tokens", "sum", "hint"),
-    "bind": ("after", "columns", "from"),
+    "bind": ("after", "columns", "from", "allow"),
 }
 
 
@@ -73,7 +74,7 @@ class _Words:
         return mistake
 
 
-def directive(text: str) -> Use | Binding | View:
+def directive(text: str) -> Use | Binding | View | Allow:
     """A pass to use, a step to bind to, or a view; lines and places are put in by the reader.
 
     >>> directive("step blocks.0.attn.pattern at 1").position
@@ -90,6 +91,8 @@ def directive(text: str) -> Use | Binding | View:
         if not rest:
             raise DirectiveError("claim: what is claimed is missing, as in claim probs[0, 1] = 1/2")
         return View(0, (0, 0), "claim", claim=rest)
+    if verb == "allow":
+        return Allow(_allowed(rest))
     if verb not in _VERBS:
         return _binding(stripped, verb)
     words = _Words(verb, _words(rest, verb))
@@ -111,12 +114,23 @@ def _binding(text: str, verb: str) -> Binding:
                 found["after"] = words.text("after")
             case "columns":
                 found["columns"] = True
+            case "allow":
+                found["allowed"] = _allowed(" ".join(word for _, word in words.left))
+                words.left.clear()
             case "from":
                 first = words.whole("from", 1)
                 to = replace(to, index=tuple(i - first for i in to.index))
     if any(i < 0 for i in to.index):
         raise DirectiveError(f"{text}: counted from 1, there is no 0")
     return Binding(to, **found)
+
+
+def _allowed(text: str) -> Allowed:
+    """What is allowed, with commas between: truncated, within 1."""
+    try:
+        return allowed(text.split(","))
+    except AllowanceError as error:
+        raise DirectiveError(f"allow: {error}") from None
 
 
 def reference(text: str) -> Reference:

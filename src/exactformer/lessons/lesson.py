@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from exactformer.checking.allowing import NOTHING, Allowed
 from exactformer.checking.pages.found import Span
 from exactformer.checking.pages.page import Page
 from exactformer.messages import Problems
@@ -57,6 +58,14 @@ class Binding:
     to: Reference
     after: str = ""
     columns: bool = False
+    allowed: Allowed = NOTHING
+
+
+@dataclass(frozen=True)
+class Allow:
+    """What is allowed from here on."""
+
+    allowed: Allowed
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,7 @@ class Bound:
     kind: Literal["number", "table", "matrix", "code"]
     rows: tuple[tuple[Spot, ...], ...]
     columns: bool = False
+    allowed: Allowed = NOTHING
     after: Bound | None = None  # in a block that several comments are bound to, the one whose numbers come before
     more: bool = False  # may there be numbers in the block that are none of its own?
 

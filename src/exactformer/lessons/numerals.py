@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
 from flint import arb, fmpq
 
-from exactformer.checking.printed import Claimed, Printed, Token
+from exactformer.checking.printed import Claimed, Printed, Token, read_any
 from exactformer.checking.printed import read as read_printed
-from exactformer.checking.verdicts import Verdict, judge, nearest
+from exactformer.checking.verdicts import Verdict, judge, nearest, written_like
 from exactformer.lessons.lesson import Spot, Style
 from exactformer.model.arithmetics.exact import MASKED
-from exactformer.numbers import Exact, Named, Undecided, Undefined, closed_form
+from exactformer.numbers import Exact, Named, Undecided, Undefined
 
 SHORT = 14  # characters of a fraction or closed form that a student reads at a glance
 DECIMALS = 4
 HUNDRED = Exact(fmpq(100))
-_HIDDEN = ("-inf", "−inf", "-∞", "−∞", r"-\infty")
-_FRACTION = re.compile(r"\\[dt]?frac\s*(?:\{([^{}]*)\}|([0-9a-z]))\s*(?:\{([^{}]*)\}|([0-9a-z]))")
-_ROOT = re.compile(r"\\sqrt\s*(?:\{([^{}]*)\}|([0-9a-z]))")
-_LATEX = {
-    r"\cdot": "·",
-    r"\times": "·",
-    r"\left": "",
-    r"\right": "",
-    r"\,": " ",
-    r"\pi": "π",
-    r"\ln": "log",
-    r"\log": "log",
-    r"\exp": "exp",
-}
 
 
 def printed(text: str, of_tokens: bool = False, percent: bool = False) -> Claimed:
@@ -45,20 +30,10 @@ def printed(text: str, of_tokens: bool = False, percent: bool = False) -> Claime
     if of_tokens:
         return Token(text)
     if percent:
-        found = printed(text)
-        assert isinstance(found, Printed)
+        found = read_any(text)
         whole, place = found.value, found.place
         return replace(found, value=None if whole is None else whole / HUNDRED, place=None if place is None else place - 2)
-    bare = text.strip()
-    if bare in _HIDDEN:
-        return Printed(text, None, None)
-    try:
-        return read_printed(bare.removesuffix("…").rstrip() if bare != "…" else bare)
-    except ValueError:
-        pass
-    if bare.lstrip("+-−").replace(".", "").replace("_", "").isdigit():
-        return read_printed(bare)  # a plain number that is refused says so in its own words
-    return Printed(text, closed_form(plain(bare)), None)
+    return read_any(text)
 
 
 def is_number(spot: Spot) -> bool:
@@ -67,26 +42,6 @@ def is_number(spot: Spot) -> bool:
         return spot.open or spot.text in ("…", "...") or bool(printed(spot.text))
     except (ValueError, Undecided):
         return False
-
-
-def plain(latex: str) -> str:
-    r"""A formula without the marks of LaTeX, where it is a plain one.
-
-    >>> plain(r"\frac{e^{2}}{1+\sqrt{2}}")
-    '((e^(2))/(1+√(2)))'
-    """
-    text = latex
-    for mark, sign in _LATEX.items():
-        text = re.sub(re.escape(mark) + r"(?![A-Za-z])", sign, text)
-    text = re.sub(r"\^\s*\{([^{}]*)\}", r"^(\1)", text)
-    for _ in range(20):
-        before = text
-        text = _ROOT.sub(lambda m: f"√({m[1] or m[2]})", text)
-        text = _FRACTION.sub(lambda m: f"(({m[1] or m[2]})/({m[3] or m[4]}))", text)
-        text = re.sub(r"\^\s*\{([^{}]*)\}", r"^(\1)", text)
-        if text == before:
-            break
-    return text
 
 
 def filled(x: Any, spot: Spot) -> str:
@@ -157,5 +112,5 @@ def corrected(x: Any, claim: Claimed, spot: Spot) -> str:
     if isinstance(claim, Printed) and claim.place is not None and x is not MASKED:
         value = Exact(x.mid().fmpq()) if isinstance(x, arb) else x
         if isinstance(value, Exact | Named):
-            return claim.rewritten(nearest(value, claim.place))
+            return written_like(value, claim)
     return filled(x, replace(spot, text="?"))

@@ -17,9 +17,9 @@ from markdown_it.tree import SyntaxTreeNode
 
 from exactformer.checking.pages.found import Comment, Fence, Span
 from exactformer.checking.pages.markdown import code_spans
+from exactformer.checking.printed import plain
 from exactformer.lessons.languages import ENGLISH, Words, words
 from exactformer.lessons.lesson import Bound, Lesson, Reference, Use, View
-from exactformer.lessons.numerals import plain
 from exactformer.lessons.passes import PassError, Passes, Source, has_model, step_at
 
 Tree = list[Any]  # [tag, attributes, *children]

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from exactformer.checking.allowing import NOTHING
 from exactformer.checking.blocks import nearly
 from exactformer.checking.pages.found import Comment, Fence, Span, Unclosed
 from exactformer.checking.pages.markdown import LONGEST_COMMENT
@@ -16,7 +17,7 @@ from exactformer.checking.pages.page import Page
 from exactformer.lessons.binding import part
 from exactformer.lessons.directives import DirectiveError, called, directive
 from exactformer.lessons.languages import languages
-from exactformer.lessons.lesson import Binding, Block, Bound, Lesson, LessonError, Prose, Use, View
+from exactformer.lessons.lesson import Allow, Binding, Block, Bound, Lesson, LessonError, Prose, Use, View
 from exactformer.lessons.spots import Following, SpotError, behind, following
 from exactformer.messages import quoted, short
 
@@ -62,6 +63,7 @@ class _Reader:
         self.blocks: list[Block] = []
         self.at = 0  # up to here the text is taken
         self.used = False
+        self.allowed = NOTHING
         self.stack: list[tuple[Comment, Binding]] = []  # comments one below the other, which are bound to one block
 
     def lesson(self) -> Lesson:
@@ -109,6 +111,10 @@ class _Reader:
             self._use(each, meant)
         elif isinstance(meant, View):
             return self._view(each, meant, events, n)
+        elif isinstance(meant, Allow):
+            if not each.alone:
+                self._problem(each.span[0], "allow stands on a line of its own, or behind the name of a step")
+            self.allowed = meant.allowed
         else:
             self.stack.append((each, meant))
             if not self._stacked(each, events, n + 1):
@@ -167,7 +173,7 @@ class _Reader:
         for n, (comment, how) in enumerate(stack):
             self._prose(comment.span[0])
             self._needs_pass(comment, str(how.to))
-            bound = Bound(self._line(comment.span[0]), comment.span, how.to, "number", (), how.columns)
+            bound = Bound(self._line(comment.span[0]), comment.span, how.to, "number", (), how.columns, how.allowed | self.allowed)
             try:
                 if not comment.alone:
                     bound = replace(bound, rows=((behind(self.text, comment.span[1]),),))

@@ -247,6 +247,7 @@ def read(raw: dict[str, Any], name: str, folder: Path | None = None) -> Workshee
     """The worksheet that a TOML document is; its claims are for `exactformer check`. Files that it names are in the `folder`."""
     table = Table(raw, name)
     table.take("claims", None)
+    table.take("allow", None)
     circuit = read_circuit(table) if "circuit" in raw else None
     rule = None if circuit is None else read_rule(table, circuit)
     tokenizer = _tokenizer(raw)
