@@ -7,6 +7,7 @@ Nothing but the stream is handed on, so a worker that is lost loses only the pas
 from __future__ import annotations
 
 import contextlib
+import mmap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from exactformer.certificates import Prepared
 from exactformer.certificates.hash import part_hash
@@ -57,6 +60,7 @@ class Stage(Elsewhere[Model]):
 
     def passed(self, asked: Pass) -> Pass:
         done = asked.through(self._prepared, self.blocks)
+        release(self.opened)
         return replace(done, tables=done.tables | {tables_digest()})
 
     def scouted(self, seen: tuple[Scout, Handle | None] | None) -> tuple[Scout, Handle | None] | None:
@@ -66,8 +70,23 @@ class Stage(Elsewhere[Model]):
         scouting, x = seen
         store = self._prepared.store
         with contextlib.suppress(Undecided), store.passing_through():
-            return scouting.through(self.opened, store, self.blocks, x)
+            found = scouting.through(self.opened, store, self.blocks, x)
+            release(self.opened)
+            return found
         return None
+
+
+def release(model: Model) -> None:
+    """Bytes of mapped files that were read need not stay in memory: what is computed with is kept apart."""
+    owners = {}
+    for _, array in model.weights.named():
+        owner = array
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        owners[id(owner)] = owner
+    for owner in owners.values():
+        if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            owner.madvise(mmap.MADV_DONTNEED)
 
 
 def shares(model: Model, count: int) -> list[range]:
