@@ -78,11 +78,12 @@ class Stage(Elsewhere[Model]):
 
 def release(model: Model) -> None:
     """Bytes of mapped files that were read need not stay in memory: what is computed with is kept apart."""
-    owners = {}
+    owners: dict[int, Any] = {}
     for _, array in model.weights.named():
-        owner = array
+        owner: Any = array
         while isinstance(owner, np.ndarray):
             owner = owner.base
+        owner = owner.obj if isinstance(owner, memoryview) else owner
         owners[id(owner)] = owner
     for owner in owners.values():
         if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
