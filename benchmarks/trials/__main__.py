@@ -10,6 +10,7 @@ from benchmarks import report
 
 TRIALS = (
     "answers",
+    "bound",
     "certificates",
     "enclosures",
     "checkpoints",
