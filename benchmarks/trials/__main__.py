@@ -11,6 +11,7 @@ from benchmarks import report
 TRIALS = (
     "answers",
     "batches",
+    "bound",
     "certificates",
     "enclosures",
     "checkpoints",

@@ -271,3 +271,31 @@ def test_a_folder_fails_is_fixed_and_passes(tmp_path: Path) -> None:
     assert again.status == 0
     assert "5 files" in again.report
     assert (tmp_path / "prose.md").read_text(encoding="utf-8") == texts["prose.md"].replace("28 %", "27 %")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("<!--\n" + "```\n" * 20_000 + "-->\n", "page.md"),
+        ("```{note}\n" * 5_000, "page.md"),
+        ("..\n" + "   ```\n" * 5_000, "page.rst"),
+        ("".join(" " * n + "::\n" for n in range(800)), "page.rst"),
+        (".. exactformer: a\n" * 5_000, "page.rst"),
+        ("% exactformer: a\n" * 5_000, "page.md"),
+    ],
+    ids=["hidden fences", "notes", "comments", "blocks", "directives", "percent"],
+)
+def test_hostile_pages_take_no_time(text: str, name: str) -> None:
+    assert len(_said(text, name)) < 400
+
+
+def _said(text: str, name: str) -> str:
+    try:
+        return "".join(str(finding) for finding in check_text(text, name).findings)
+    except Refused as refused:
+        return str(refused)
+
+
+def test_a_notebook_with_too_much_text() -> None:
+    with pytest.raises(Refused, match="has more than 1,048,576 characters of text"):
+        check_text(notebook(prose("x" * 2**20), prose("y")), "lesson.ipynb")

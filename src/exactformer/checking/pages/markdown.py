@@ -106,12 +106,18 @@ def _hidden(text: str, start: int, end: int) -> Iterator[Fence]:
     """Worksheets that readers do not see: fences of ours in the comment from `start` to `end`."""
     at = text.find("\n", start, end) + 1
     while 0 < at < end:
-        opening = _FENCE.match(text, at, end)
-        fence = _fence(text, opening, end - 3) if opening is not None and _opens(opening) else None
-        if fence is not None and (fence.nearly or OURS in fence.words):
-            yield replace(fence, hidden=(start, end))
+        fence = fence_at(text, at, end - 3)
+        if fence is not None:
+            if fence.nearly or OURS in fence.words:
+                yield replace(fence, hidden=(start, end))
             at = max(fence.span[1], at)
         at = text.find("\n", at, end) + 1
+
+
+def fence_at(text: str, at: int, last: int) -> Fence | None:
+    """The block that the line at a place opens, where it opens one."""
+    opening = _FENCE.match(text, at, last)
+    return _fence(text, opening, last) if opening is not None and _opens(opening) else None
 
 
 def code_spans(text: str) -> Iterator[Span]:

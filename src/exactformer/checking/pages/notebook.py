@@ -20,9 +20,10 @@ from exactformer.messages import Refused
 from exactformer.reading import described, json_table
 
 LARGEST = 64 * 2**20  # bytes: pictures stand in notebooks as text
+_MOST = 2**20  # characters of what is read
 _CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOTALL)
 _COMMENT = re.compile(r"^[ \t]*#(.*)$", re.MULTILINE)
-_PAIR = 4  # the format that is read
+_FORMAT = 4  # that is read
 
 
 class NotebookError(Refused):
@@ -58,8 +59,10 @@ class Notebook:
         self.places = array("q")
         json_table(source.encode("utf-8", "replace"), NotebookError, name)  # no key twice, not nested without end
         document = _Decoder().decode(source)
-        if document.get("nbformat") != _PAIR:
-            raise NotebookError(f"{name}: nbformat is {described(document.get('nbformat'))}: notebooks of format {_PAIR} are read")
+        if document.get("nbformat") != _FORMAT:
+            raise NotebookError(
+                f"{name}: nbformat is {described(document.get('nbformat'))}: notebooks of format {_FORMAT} are read"
+            )
         waiting = False  # does the text before a cell end in a comment, which may be bound to its output?
         for n, cell in enumerate(self._list(document.get("cells"), "cells")):
             where = f"cells[{n}]"
@@ -129,6 +132,8 @@ class Notebook:
         self.places.extend([here] * len(text))
 
     def _take(self, text: _Placed) -> None:
+        if len(self.places) + len(text) > _MOST:
+            raise NotebookError(f"{self.name}: has more than {_MOST:,} characters of text")
         self.parts.append(text)
         self.places.extend(_characters(self.source, text))
 

@@ -87,8 +87,11 @@ class _Lines:
     def hidden(self, n: int, end: int) -> Iterator[Fence]:
         """Worksheets in a comment, between marks as in Markdown."""
         span = self.starts[n], self.starts[end]
+        at = span[0]
         for m in range(n + 1, end):
-            bare = self.starts[m] + self.indent(m)
-            for each in markdown.scan(self.text, bare, span[1]) if self.line(m).strip().startswith(("```", "~~~")) else ():
-                if isinstance(each, Fence) and each.span[0] == bare and (OURS in each.words or each.nearly):
-                    yield replace(each, hidden=span)
+            here = self.starts[m] + self.indent(m)  # marks may be indented as far as the comment is
+            fence = markdown.fence_at(self.text, here, span[1]) if here >= at else None
+            if fence is not None:
+                at = fence.span[1]
+                if OURS in fence.words or fence.nearly:
+                    yield replace(fence, hidden=span)
