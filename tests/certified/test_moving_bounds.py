@@ -287,7 +287,7 @@ def test_products_of_midpoints(rows: int, rational: bool) -> None:
     w, b = (w / 97, b / 97) if rational else (w, b)
     ops = CertifiedArithmetic()
     matrix, bias = ops.store.matrix(held[0]), ops.store.vector(held[1])
-    terms, slack = 96 + -(-rows // 96), 2 * U * size(w) * rational * size(x)
+    terms, slack = min(96, rows) + -(-rows // 96), 2 * U * size(w) * rational * size(x)
     mid, rounding = ops._product(Ball(x, 0, np.zeros(1)), matrix, bias)
     ends = np.abs(mid[0]) + 2 * np.abs(b)
     lengths = sum(abs(x[0, i]) * size(w[i]) for i in range(rows))

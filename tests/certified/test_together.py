@@ -17,7 +17,7 @@ from exactformer.certified.ball import Ball
 from exactformer.certified.choosing import leads
 from exactformer.certified.losses import cross_entropies
 from exactformer.certified.together import Rows
-from exactformer.model import InputError, Model, forward
+from exactformer.model import Config, InputError, Model, Weights, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.model.sight import Sight
 from exactformer.numbers import exact
@@ -135,6 +135,14 @@ def test_beginnings_that_sequences_share_are_computed_once(monkeypatch: pytest.M
     list(logits_at(Prepared(model), ids, [2]))
     assert rows[::2] == [3, 9, 27]  # of tokens; positions are looked up once each
     assert rows[1::2] == [1, 1, 1]
+
+
+def test_a_model_without_blocks() -> None:
+    config = Config(vocabulary=("a", "b"), dim=2, blocks=0, norm="none", mask="causal", scale="none")
+    model = Model(config, Weights(W_E=np.array([[1.0, 0.5], [0.25, 2.0]])))
+    ((position, logits, rows),) = logits_at(Prepared(model), np.array([[0, 1], [1, 0]]), [1])
+    assert (position, rows.tolist()) == (1, [0, 1])
+    assert np.allclose(logits.mid, [[1.25, 4.0625], [1.25, 1.25]])
 
 
 def test_a_batch_takes_little_memory_whatever_the_model() -> None:

@@ -55,5 +55,6 @@ def logits_at(prepared: Prepared, ids: Any, asked: Collection[int]) -> Iterator[
             logits = forward(model, new, BatchArithmetic(prepared.store, len(new), position in asked), cache=prefixes)
         except Kept as kept:
             prefixes.finish(kept.cache, new)
-        else:
+            continue
+        if position in asked:
             yield position, logits, rows
