@@ -15,6 +15,7 @@ import pytest
 import exactformer_check
 from cli_runs import run as cli
 from exactformer.certificates.certificate import Certificate
+from exactformer.hashing import checksum
 from exactformer.worksheets import load
 from exactformer.worksheets.models import model_folder
 
@@ -64,6 +65,22 @@ def test_the_certificate_of_the_readme_is_what_certify_says() -> None:
     done = run(CERTIFICATE, STORIES)
     for line in done.stdout.splitlines():
         assert line in readme
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ids": [346, 348, 261, 327, 12, 405]}, {"claims": [{"position": 3, "token": 13, "margin": "1"}]},
+        {"claims": [{"position": 3, "token": 12, "margin": "11.5"}]}, {"claims": [{"position": 2, "token": 12, "margin": "1"}]},
+    ],
+)  # fmt: skip
+def test_certify_refuses_a_check_that_does_not_follow(change: dict[str, Any], tmp_path: Path) -> None:
+    document = json.loads(CERTIFICATE.read_text())
+    document["check"] |= change
+    (tmp_path / "c.json").write_text(json.dumps(document | {"sha256": checksum(document)}))
+    done = cli("certify", "stories", "--verify", str(tmp_path / "c.json"))
+    assert done.returncode == 1
+    assert "check: does not follow from the rest of the certificate" in done.stdout
 
 
 def changed(path: Path, **changes: Any) -> Path:

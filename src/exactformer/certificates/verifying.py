@@ -83,10 +83,30 @@ def verify(
     return Verification((), tuple(_remarks(certificate)))
 
 
+def _check_follows(certificate: Certificate) -> bool:
+    """Are the ids, tokens and margins of the checker those of the claims, or weaker?"""
+    check, given = certificate.check, len(certificate.ids)
+    if check is None:
+        return True
+    if check.ids != (*certificate.ids, *certificate.continuation)[: len(check.ids)]:
+        return False
+    for lead in check.claims:
+        claims = certificate.tokens[lead.position + 1 - given : lead.position + 2 - given] if lead.position + 1 >= given else ()
+        if not any(claim.token == lead.token and _weaker(lead.margin, claim) for claim in claims):
+            return False
+    return True
+
+
+def _weaker(margin: str, claim: Claim) -> bool:
+    return claim.margin is not None and not claim.ties and Fraction(margin) <= Fraction(claim.margin[0])
+
+
 def _first_look(certificate: Certificate, model: Model, digest: str) -> Problem | None:
     """What can be said without a pass."""
     if digest != certificate.model:
         return Problem("model.sha256", f"is that of another model, {certificate.model[:16]}…; this one has {digest[:16]}…")
+    if not _check_follows(certificate):
+        return Problem("check", "does not follow from the rest of the certificate")
     if certificate.version > 2 and certificate.reading != reading_of(model.config):
         return Problem("model.reading", f"is {certificate.reading!r}; of this model it is {reading_of(model.config)!r}")
     if not FEWEST <= certificate.cap <= MOST:

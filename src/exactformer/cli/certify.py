@@ -340,7 +340,8 @@ class _Run:
         from exactformer.render import certificates
         from exactformer.render.certificate_page import page
 
-        certificate = certificate_of(self.model, self.ids, self.cap, self.claims, self.worksheet.origin)
+        origin = None if self.form == "text" else self.worksheet.origin
+        certificate = certificate_of(self.model, self.ids, self.cap, self.claims, origin=origin)
         if self.witness is not None:
             write_witness(certificate, self.worksheet.origin, self.witness)
         if self.form == "json":
