@@ -8,6 +8,7 @@ import time
 from benchmarks import (
     backward,
     certified,
+    checker,
     checkpoints,
     claims,
     float_errors,
@@ -29,6 +30,7 @@ BENCHMARKS = (
     nano_sort,
     float_errors,
     certified,
+    checker,
     sizes,
     plan,
     oracle,

@@ -185,8 +185,8 @@ def certificate_of(
     ids: Sequence[int],
     cap: int,
     claims: Sequence[Claim],
-    origin: Origin | None = None,
     elsewhere: Collection[str] = (),
+    origin: Origin | None = None,
 ) -> Certificate:
     """The certificate of claims about a model with that origin, proved in this process; or `elsewhere`, with these tables."""
     from exactformer.certificates.checkable import check_of

@@ -126,7 +126,8 @@ class Prover:
         """The certificate of the tokens that follow, as a file."""
         given = self._given(prompt, ids, tokens, cap)
         claims = self._claims(given, tokens, top, cap, digits)
-        text = certificate_text(certificate_of(self.worksheet.model, given, cap, claims, self.worksheet.origin), None, ())
+        certificate = certificate_of(self.worksheet.model, given, cap, claims, origin=self.worksheet.origin)
+        text = certificate_text(certificate, None, ())
         return {"name": "certificate.json", "type": "application/json", "text": text}
 
     def passed(self, prompt: str | None = None, ids: str | None = None) -> dict[str, Any]:
