@@ -50,10 +50,13 @@ def _one_process(folder: str) -> dict[str, Any]:
 
 def _spread(folder: str, limit: int, kill: bool) -> dict[str, Any]:
     """The same by workers that are ended at 95 % of `limit`; with `kill`, one of them is killed midway."""
+    import dask
     from distributed import Client, LocalCluster
 
     killed: list[int] = []
+    never = dict.fromkeys((f"distributed.worker.memory.{what}" for what in ("target", "spill", "pause")), False)
     with (
+        dask.config.set(never),  # only what is above the limit is ended: slices are no data of Dask, which it could spill
         LocalCluster(n_workers=WORKERS, threads_per_worker=1, memory_limit=limit, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
