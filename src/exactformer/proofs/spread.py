@@ -34,8 +34,8 @@ from exactformer.proofs.elsewhere import Elsewhere
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-_PATIENCE = 60.0  # seconds without any worker
-_REPLACED = 20.0  # seconds for another worker to come in the place of one that was lost; then the others take its blocks
+_PATIENCE = 120.0  # seconds without any worker
+_REPLACED = 60.0  # seconds for another worker to come in the place of one that was lost; then the others take its blocks
 _TRIES = 5  # times that a pass may lose a worker
 Gone = TypeVar("Gone")
 
