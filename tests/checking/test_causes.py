@@ -176,6 +176,10 @@ def test_what_can_be_said_of_places() -> None:
     assert check_text(claims({"step": "embed", "columns": True, "values": [["1", "3"], ["2", "1"]]})).status == 0
     (finding,) = check_text(claims({"step": "embed", "row": 2, "from": 1, "values": ["3", "…"]})).findings
     assert (finding.place, finding.verdict) == ("embed[1, 0]", Verdict.RIGHT)
+    whole = "from = 1\ncolumns = true\n" + claims(
+        {"step": "embed", "values": [["1", "3"], ["2", "1"]]}, {"step": "embed", "row": 2, "values": ["3", "1"]}
+    )
+    assert check_text(whole).counts[Verdict.RIGHT] == 6
     for table in ({"step": "embed", "row": 0, "from": 1, "values": ["3", "1"]}, {"step": "embed", "from": 2, "values": []}):
         with pytest.raises(WorksheetError, match="counted from"):
             check_text(claims(table))

@@ -126,6 +126,10 @@ def test_columns_and_counting_from_one() -> None:
     assert [finding.place for finding in check_text(text, "page.md").findings if finding.bad] == ["blocks.0.attn.pattern[0, 1, 0]"]
     text = f"{USE}It is <!-- exactformer: pattern[1, 2, 1] from 1 -->0.28.\n"
     assert [finding.place for finding in check_text(text, "page.md").findings if finding.bad] == ["blocks.0.attn.pattern[0, 1, 0]"]
+    whole = f"{USE}<!-- exactformer: count from 1 -->\n{text.removeprefix(USE).replace(' from 1', '')}"
+    assert [finding.place for finding in check_text(whole, "page.md").findings if finding.bad] == ["blocks.0.attn.pattern[0, 1, 0]"]
+    with pytest.raises(LessonError, match="count: write count from 1"):
+        check_text(whole.replace("count from", "count"), "page.md")
     with pytest.raises(LessonError, match="counted from 1, there is no 0"):
         check_text(text.replace("[1, 2, 1]", "[0, 1, 0]"), "page.md")
 

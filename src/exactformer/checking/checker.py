@@ -27,7 +27,7 @@ from exactformer.reading.toml_places import Located, positions
 from exactformer.trace import Trace
 from exactformer.worksheets import WorksheetError
 from exactformer.worksheets.reader import Table, WorksheetProblems
-from exactformer.worksheets.worksheet import LARGEST, parse, read_text
+from exactformer.worksheets.worksheet import LARGEST, OF_CLAIMS, parse, read_text
 
 _LINE = re.compile(r" \(at line ([0-9]+), column [0-9]+\)")
 
@@ -97,7 +97,7 @@ def claims_of(block: Block, page: Page, known: Known) -> tuple[Known, list[Claim
     except Refused as error:
         raise Unread([str(error)], known._replace(lost=True)) from None
     file.locate(block.text, lambda at: page.line(block.start + at))
-    table = Table({field: raw[field] for field in ("claims", "allow") if field in raw}, file)
+    table = Table({field: raw[field] for field in ("claims", *OF_CLAIMS) if field in raw}, file)
     try:
         another = trace_of(raw, file)
         known = known if another is None else Known(record_of(another), another)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,13 @@ class PrintedClaim:
     allowed: Allowed = NOTHING
 
 
+class Usual(NamedTuple):
+    """What a worksheet says of all its claims: what they count from, and whether their matrices stand transposed."""
+
+    first: int = 0
+    columns: bool = False
+
+
 def read_claims(
     worksheet: Table, record: Record, trace: Trace | None = None, lost: bool = False, order: int = 0, allowed: Allowed = NOTHING
 ) -> list[PrintedClaim]:
@@ -52,12 +59,16 @@ def read_claims(
     claims: list[PrintedClaim] = []
     failed: set[str] = set()
     tables: list[Table] = []
+    usual = Usual()
     with worksheet.collect():
+        usual = Usual(_first(worksheet, 0), worksheet.flag("columns", False))
         tables = worksheet.tables("claims")
     for n, table in enumerate(tables):
         before = len(worksheet.problems)
         with worksheet.collect():
-            claims += [replace(claim, allowed=claim.allowed | allowed) for claim in _claim(table, n, record, trace, order + n)]
+            claims += [
+                replace(claim, allowed=claim.allowed | allowed) for claim in _claim(table, n, record, trace, order + n, usual)
+            ]
         if len(worksheet.problems) > before:
             named = table.raw.get("name")
             failed |= {named} if isinstance(named, str) else set()
@@ -66,14 +77,14 @@ def read_claims(
     return claims
 
 
-def _claim(table: Table, n: int, record: Record, trace: Trace | None, order: int) -> list[PrintedClaim]:
+def _claim(table: Table, n: int, record: Record, trace: Trace | None, order: int, usual: Usual) -> list[PrintedClaim]:
     table.only(_known(table))
     add_gradients(table, trace, record)
-    node = _node(table, record, trace)
+    node = _node(table, record, trace, usual)
     if "operation" in table.raw and "name" in table.raw and not {"value", "values"} & table.raw.keys():
         table.finish()  # nothing is claimed: the operation is there to be read further down
         return []
-    entries = list(_entries(table, node))
+    entries = list(_entries(table, node, usual))
     allowed = allowances(table)
     table.finish()
     for index, printed, _ in entries:
@@ -91,6 +102,14 @@ def allowances(table: Table) -> Allowed:
         return read_allowed(words)
     except AllowanceError as error:
         raise table.error("allow:", str(error)) from None
+
+
+def _first(table: Table, usual: int) -> int:
+    """What rows, heads and entries are counted from."""
+    first = table.whole("from", usual)
+    if first not in (0, 1):
+        raise table.error("from", f"is {first}: rows are counted from 0 or from 1")
+    return first
 
 
 def _speaks_of(table: Table, names: set[str]) -> bool:
@@ -112,7 +131,7 @@ def _known(table: Table) -> set[str]:
     return _FIELDS.union(*((*each.operands, *each.required, *each.optional) for each in operations))
 
 
-def _node(table: Table, record: Record, trace: Trace | None) -> Node:
+def _node(table: Table, record: Record, trace: Trace | None, usual: Usual) -> Node:
     """The step or operation that a claim is about."""
     step = table.text("step") if "step" in table.raw or "operation" not in table.raw else None
     if step is not None and step not in record.nodes:
@@ -137,17 +156,17 @@ def _node(table: Table, record: Record, trace: Trace | None) -> Node:
         raise table.error("name", f'is {described(name)}, which there is already (claim more of it with step = "{name}")')
     node = made(table, name, operation, record)
     if step is not None:
-        return _another_way(table, record.nodes[step], node, record)
+        return _another_way(table, record.nodes[step], node, record, usual)
     record.add(node)
     return node
 
 
-def _another_way(table: Table, node: Node, other: Node, record: Record) -> Node:
+def _another_way(table: Table, node: Node, other: Node, record: Record, usual: Usual) -> Node:
     """A step, or a part of it, with an operation: the author's way to it, which must lead there."""
     truth, reads, compute = other.truth, other.reads, other.compute
     if node.of_tokens:
         raise table.error("operation", f"gives numbers, but {node.name} has tokens")
-    prefix = _prefix(table, node)
+    prefix = _prefix(table, node, usual)
     there = node.truth[prefix] if prefix else node.truth
     if np.size(there) != truth.size:
         raise table.error("operation", f"gives {times(truth)}, but {_shown(node, prefix)} is {times(np.array(there))}")
@@ -179,13 +198,13 @@ def _differ(a: Any, b: Any) -> bool:
         return False
 
 
-def _entries(table: Table, node: Node) -> Iterator[tuple[Index, Claimed, Path]]:
+def _entries(table: Table, node: Node, usual: Usual) -> Iterator[tuple[Index, Claimed, Path]]:
     """The printed numbers or tokens of one claim, with the entries that they claim."""
     whole = "values" in table.raw or "value" not in table.raw
     field = "values" if whole else "value"
     value = table.take(field)
-    prefix = _prefix(table, node)
-    across = table.flag("columns", False)
+    prefix = _prefix(table, node, usual)
+    across = table.flag("columns", usual.columns)
     wanted = node.truth.shape[len(prefix) :]
     wanted = (*wanted[:-2], *wanted[:-3:-1]) if across else wanted
     ragged = _is_ragged(value, node.truth[prefix]) and not across
@@ -226,13 +245,11 @@ def _read_entry(table: Table, entry: Any, place: str, node: Node) -> Claimed:
         raise table.error(f"{place}:", str(error)) from None
 
 
-def _prefix(table: Table, node: Node) -> Index:
+def _prefix(table: Table, node: Node, usual: Usual) -> Index:
     """Which part of a step is claimed: an entry (`index`), a row of a head (`head`, `row`), a head, or all of it. They are counted
     from 0, or where the claim says so from 1."""
     shape = node.truth.shape
-    first = table.whole("from", 0)
-    if first not in (0, 1):
-        raise table.error("from", f"is {first}: rows are counted from 0 or from 1")
+    first = _first(table, usual.first)
     if "index" in table.raw:
         index = table.take("index")
         if not isinstance(index, list) or any(type(i) is not int for i in index):

@@ -8,15 +8,15 @@ from exactformer.model import InputError
 from exactformer.model.arithmetics.wide import WIDE
 from exactformer.trace import Trace
 from exactformer.worksheets.reader import Table
-from exactformer.worksheets.worksheet import read
+from exactformer.worksheets.worksheet import OF_CLAIMS, read
 
 
 def trace_of(raw: dict[str, Any], file: str) -> Trace | None:
     """The pass of a worksheet; None of claims alone."""
     table = Table(raw, file)
     if not any(field in raw for field in ("model", "weights", "input", "circuit")):
-        table.take("claims", None)
-        table.take("allow", None)
+        for field in ("claims", *OF_CLAIMS):
+            table.take(field, None)
         table.text("title", "")
         table.text("about", "")
         table.finish()

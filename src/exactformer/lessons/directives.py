@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from exactformer.checking.allowing import AllowanceError, Allowed, allowed
-from exactformer.lessons.lesson import Allow, Binding, Reference, Use, View, ViewKind
+from exactformer.lessons.lesson import Allow, Binding, Count, Reference, Use, View, ViewKind
 from exactformer.messages import quoted, short
 from exactformer.model.breaking import MISTAKES
 
@@ -19,7 +19,7 @@ _WORD = re.compile(r'\s*(?:"([^"\n]*)"|(\[[^\]]*\])|([^\s"\[]+))')
 _INDEX = re.compile(r"\[\s*[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*\s*\]")
 _NAME = re.compile(r"[A-Za-z][\w-]*")
 _STEP = re.compile(r"[A-Za-z_][\w.]*")
-_VERBS = ("use", "allow", "step", "number", "picture", "break", "claim", "exercise")
+_VERBS = ("use", "allow", "count", "step", "number", "picture", "break", "claim", "exercise")
 _OPTIONS = {
     "use": ("tokens", "backward", "target", "break", "as"),
     "step": ("at", "head"),
@@ -74,13 +74,13 @@ class _Words:
         return mistake
 
 
-def directive(text: str) -> Use | Binding | View | Allow:
+def directive(text: str) -> Use | Binding | View | Allow | Count:
     """A pass to use, a step to bind to, or a view; lines and places are put in by the reader.
 
     >>> directive("step blocks.0.attn.pattern at 1").position
     1
-    >>> print(directive("blocks.0.attn.pattern[0,1, 0]").to, directive("pattern[1] from 1 columns").to)
-    blocks.0.attn.pattern[0, 1, 0] pattern[0]
+    >>> print(directive("blocks.0.attn.pattern[0,1, 0]").to, directive("pattern columns").columns)
+    blocks.0.attn.pattern[0, 1, 0] True
     >>> directive("stp embed")
     Traceback (most recent call last):
     exactformer.lessons.directives.DirectiveError: 'stp embed' is neither ... did you mean step?
@@ -96,6 +96,10 @@ def directive(text: str) -> Use | Binding | View | Allow:
     if verb not in _VERBS:
         return _binding(stripped, verb)
     words = _Words(verb, _words(rest, verb))
+    if verb == "count":
+        if words.take("from") != "from":
+            raise DirectiveError("count: write count from 1, or count from 0")
+        return Count(words.whole("from", 1))
     return _use(words) if verb == "use" else _view(verb, words)  # type: ignore[arg-type]
 
 
@@ -118,11 +122,20 @@ def _binding(text: str, verb: str) -> Binding:
                 found["allowed"] = _allowed(" ".join(word for _, word in words.left))
                 words.left.clear()
             case "from":
-                first = words.whole("from", 1)
-                to = replace(to, index=tuple(i - first for i in to.index))
-    if any(i < 0 for i in to.index):
-        raise DirectiveError(f"{text}: counted from 1, there is no 0")
+                found["first"] = words.whole("from", 1)
     return Binding(to, **found)
+
+
+def counted(how: Binding, usual: int) -> Binding:
+    """The same, counted from 0.
+
+    >>> print(counted(directive("pattern[1, 2] from 1"), 0).to, counted(directive("pattern[1, 2]"), 1).to)
+    pattern[0, 1] pattern[0, 1]
+    """
+    first = usual if how.first is None else how.first
+    if any(i < first for i in how.to.index):
+        raise DirectiveError(f"{how.to}: counted from 1, there is no 0")
+    return replace(how, to=replace(how.to, index=tuple(i - first for i in how.to.index)))
 
 
 def _allowed(text: str) -> Allowed:

@@ -59,6 +59,14 @@ class Binding:
     after: str = ""
     columns: bool = False
     allowed: Allowed = NOTHING
+    first: int | None = None  # what the index is counted from, where that is said
+
+
+@dataclass(frozen=True)
+class Count:
+    """What indices are counted from, from here on."""
+
+    first: int
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from exactformer.checking.pages.markdown import LONGEST_COMMENT
 from exactformer.checking.pages.ours import OURS, like_ours
 from exactformer.checking.pages.page import Page
 from exactformer.lessons.binding import part
-from exactformer.lessons.directives import DirectiveError, called, directive
+from exactformer.lessons.directives import DirectiveError, called, counted, directive
 from exactformer.lessons.languages import languages
-from exactformer.lessons.lesson import Allow, Binding, Block, Bound, Lesson, LessonError, Prose, Use, View
+from exactformer.lessons.lesson import Allow, Binding, Block, Bound, Count, Lesson, LessonError, Prose, Use, View
 from exactformer.lessons.spots import Following, SpotError, behind, following
 from exactformer.messages import quoted, short
 
@@ -64,6 +64,7 @@ class _Reader:
         self.at = 0  # up to here the text is taken
         self.used = False
         self.allowed = NOTHING
+        self.first = 0  # what indices are counted from
         self.stack: list[tuple[Comment, Binding]] = []  # comments one below the other, which are bound to one block
 
     def lesson(self) -> Lesson:
@@ -104,6 +105,7 @@ class _Reader:
         assert given is not None
         try:
             meant = directive(given[1])
+            meant = counted(meant, self.first) if isinstance(meant, Binding) else meant
         except DirectiveError as error:
             self._problem(each.span[0], str(error))
             return 2 if _closes(events, n + 1) else 1
@@ -111,10 +113,11 @@ class _Reader:
             self._use(each, meant)
         elif isinstance(meant, View):
             return self._view(each, meant, events, n)
-        elif isinstance(meant, Allow):
+        elif isinstance(meant, Allow | Count):
             if not each.alone:
-                self._problem(each.span[0], "allow stands on a line of its own, or behind the name of a step")
-            self.allowed = meant.allowed
+                self._problem(each.span[0], "this stands on a line of its own, or behind the name of a step")
+            self.allowed = meant.allowed if isinstance(meant, Allow) else self.allowed
+            self.first = meant.first if isinstance(meant, Count) else self.first
         else:
             self.stack.append((each, meant))
             if not self._stacked(each, events, n + 1):

@@ -28,6 +28,7 @@ from exactformer.worksheets.reader import Table, WorksheetError
 from exactformer.worksheets.weights import read_model
 
 GPT2_TOKENS = 50_257
+OF_CLAIMS = ("allow", "from", "columns")  # what is said of all claims of a worksheet
 LARGEST = 8 * 2**20  # bytes of a worksheet: far more than can be computed exactly
 
 
@@ -246,8 +247,8 @@ def parse(text: str, name: str) -> dict[str, Any]:
 def read(raw: dict[str, Any], name: str, folder: Path | None = None) -> Worksheet:
     """The worksheet that a TOML document is; its claims are for `exactformer check`. Files that it names are in the `folder`."""
     table = Table(raw, name)
-    table.take("claims", None)
-    table.take("allow", None)
+    for field in ("claims", *OF_CLAIMS):
+        table.take(field, None)
     circuit = read_circuit(table) if "circuit" in raw else None
     rule = None if circuit is None else read_rule(table, circuit)
     tokenizer = _tokenizer(raw)
