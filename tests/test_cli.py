@@ -266,7 +266,7 @@ def test_check_says_what_is_bad_input_on_standard_error(tmp_path: Path) -> None:
         "4 files, 2 numbers: 1 fine, 3 not",
     ]
     broken, absent = done.stderr.splitlines()
-    assert broken.startswith("exactformer: broken.toml: is not TOML")
+    assert broken.startswith("exactformer: broken.toml:1: is not TOML")
     assert absent.startswith("exactformer: absent.toml: there is no such file")
 
 

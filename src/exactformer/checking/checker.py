@@ -29,7 +29,7 @@ from exactformer.worksheets import WorksheetError
 from exactformer.worksheets.reader import Table, WorksheetProblems
 from exactformer.worksheets.worksheet import LARGEST, OF_CLAIMS, parse, read_text
 
-_LINE = re.compile(r" \(at line ([0-9]+), column [0-9]+\)")
+_LINE = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\)")
 
 
 def check_text(text: str, name: str = "worksheet.toml") -> CheckReport:
@@ -122,7 +122,8 @@ def parsed(block: Block, page: Page) -> dict[str, Any]:
         return parse(block.text, page.name)
     except WorksheetError as error:
         said = _LINE.search(str(error))
-        before = 0 if said is None else [0, *(m.end() for m in re.finditer("\n", block.text))][int(said[1]) - 1]
+        starts = [0, *(match.end() for match in re.finditer("\n", block.text))]
+        before = 0 if said is None else starts[int(said[1]) - 1] if said[1] else len(block.text.rstrip())
         problem = str(error).removeprefix(f"{page.name}: ").replace("" if said is None else said[0], "")
         raise WorksheetError(f"{page.name}:{page.line(block.start + before)}: {problem}") from None
 
