@@ -89,7 +89,7 @@ def test_what_cannot_be_written_is_said_with_its_line() -> None:
     with pytest.raises(LessonError) as refused:
         built(read(USE + f"a <!-- exactformer: {PATTERN}[0, 1, 0] -->seven\n"))
     assert "lesson.md:3" in refused.value.problems[0]
-    assert "'seven' is not known here" in refused.value.problems[0]
+    assert "'seven' is not a number" in refused.value.problems[0]
 
 
 @pytest.mark.parametrize(("language", "name"), [(each, name) for each in languages() for name in lessons(each)])
