@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import os
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -30,7 +33,7 @@ PROMPTS = [tuple(map(int, row)) for row in np.random.default_rng(4).integers(0, 
 
 
 def claimed(found: Iterable[tuple[int, Certificate]]) -> dict[int, dict[str, Any]]:
-    """All but which tables were used, and the radii on the way: one process, which keeps keys, says those of new positions."""
+    """All but which tables were used, and the radii on the way."""
     said = {n: document(certificate) for n, certificate in found}
     for certificate in said.values():
         del certificate["sha256"], certificate["tables"]
@@ -41,7 +44,9 @@ def claimed(found: Iterable[tuple[int, Certificate]]) -> dict[int, dict[str, Any
 
 @functools.cache
 def alone() -> dict[int, dict[str, Any]]:
-    return claimed(certify_all(stories, PROMPTS, 2))
+    """With norms of its own: those that are kept may be of an earlier version, whose bounds were others."""
+    with tempfile.TemporaryDirectory() as empty, patch.dict(os.environ, XDG_CACHE_HOME=empty):
+        return claimed(certify_all(stories, PROMPTS))
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +96,10 @@ def test_the_certificates_are_those_of_one_process_though_a_worker_is_lost(clust
             cluster.add_worker()
 
     journal = tmp_path / "journal"
-    found = certify_all(stories, PROMPTS, 2, cluster=cluster.address, spread=some, journal=journal, progress=replace_midway)
+    found = certify_all(stories, PROMPTS, cluster=cluster.address, spread=some, journal=journal, progress=replace_midway)
     assert claimed(found) == alone()
     assert victim.poll() is not None
-    again = certify_all(stories, PROMPTS, 2, journal=journal)
+    again = certify_all(stories, PROMPTS, journal=journal)
     assert claimed(again) == alone()
 
 
@@ -107,8 +112,14 @@ def test_where_no_other_comes_the_rest_take_its_blocks(cluster: LocalCluster, mo
             victim.kill()
             victim.wait()
 
-    found = certify_all(stories, PROMPTS[:4], 2, cluster=cluster.address, spread=some, progress=kill)
+    found = certify_all(stories, PROMPTS[:4], cluster=cluster.address, spread=some, progress=kill)
     assert claimed(found) == {n: alone()[n] for n in range(4)}
+
+
+def test_several_tokens(cluster: LocalCluster) -> None:
+    """Keys are not kept there, so that radii differ a little; tokens do not."""
+    found = {n: each.continuation for n, each in certify_all(stories, PROMPTS[:3], 3, cluster=cluster.address, spread=some)}
+    assert found == {n: each.continuation for n, each in certify_all(stories, PROMPTS[:3], 3)}
 
 
 def test_the_command(cluster: LocalCluster, tmp_path: Path) -> None:

@@ -80,6 +80,8 @@ def verify(
     if not intact:
         changed.append(Problem("sha256", "the checksum does not fit: the file was changed after it was written"))
         return Verification(tuple(changed))
+    if not _check_follows(certificate):
+        return Verification((Problem("check", "does not follow from the rest of the certificate"),))
     return Verification((), tuple(_remarks(certificate)))
 
 
@@ -105,8 +107,6 @@ def _first_look(certificate: Certificate, model: Model, digest: str) -> Problem 
     """What can be said without a pass."""
     if digest != certificate.model:
         return Problem("model.sha256", f"is that of another model, {certificate.model[:16]}…; this one has {digest[:16]}…")
-    if not _check_follows(certificate):
-        return Problem("check", "does not follow from the rest of the certificate")
     if certificate.version > 2 and certificate.reading != reading_of(model.config):
         return Problem("model.reading", f"is {certificate.reading!r}; of this model it is {reading_of(model.config)!r}")
     if not FEWEST <= certificate.cap <= MOST:

@@ -13,6 +13,7 @@ from flint import fmpq
 
 from exactformer.checking.printed import Claimed, Printed
 from exactformer.checking.verdicts import Verdict
+from exactformer.messages import Refused
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Named, Number, Undecided, compare, exact
 
@@ -26,7 +27,7 @@ _FEWEST = {"float64": 15, "float32": 8}  # digits of a number that shows where i
 _BITS = {"float64": 52, "float32": 23}
 
 
-class AllowanceError(ValueError):
+class AllowanceError(Refused):
     """What is not understood."""
 
 

@@ -9,13 +9,15 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 SECONDS = 15.0  # for a request to be sent whole
-_KEPT = 75  # seconds that a connection without a request is kept: whoever thinks about a number comes back to it
+_KEPT = 5  # seconds more that a connection without a request is kept: whoever thinks about a number comes back to it
 
 
 def server(app: Any, seconds: float = SECONDS, **options: Any) -> uvicorn.Server:
     """A server that waits for no client longer than so many seconds."""
     prompt = type("Prompt", (_Prompt,), {"seconds": seconds})
-    config = uvicorn.Config(app, http=prompt, server_header=False, timeout_graceful_shutdown=1, timeout_keep_alive=_KEPT, **options)
+    config = uvicorn.Config(
+        app, http=prompt, server_header=False, timeout_graceful_shutdown=1, timeout_keep_alive=round(seconds) + _KEPT, **options
+    )
     return uvicorn.Server(config)
 
 

@@ -4,6 +4,7 @@ import { COLUMNS, ROWS } from "./store.js";
 
 const WHOLE = 2500; // numbers of a step that are fetched at once; else blocks of it
 const MOST_FLYING = 2;
+const SMALL = 200; // numbers of a pass that are held against those of another, whatever step is shown
 
 export class Book {
   constructor(store, source, outline, base = null) {
@@ -56,6 +57,14 @@ export class Book {
   async need(names) {
     const missing = [...new Set(names)].filter((name) => this.has(name) && this.isWhole(name) && !this.kept.has(name));
     if (missing.length) await this.once(missing.join(" "), () => this.fetchWhole(missing));
+  }
+
+  /** The pass that this one is a change of: of small ones, all results are fetched, so that what the change reaches can be marked. */
+  async compareWith(base) {
+    this.base = base;
+    const size = (book) => book.forward.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
+    if (base && size(this) <= SMALL && size(base) <= SMALL)
+      await Promise.all([this, base].map((book) => book.need(book.forward.map(({ name }) => name))));
   }
 
   async fetchWhole(names) {

@@ -83,8 +83,9 @@ export class Pass {
       this.element.classList.add("busy");
       try {
         const book = await this.book(source);
-        book.base =
-          source.edits?.length || source.breaks?.length ? await this.book({ ...source, edits: [], breaks: [] }) : null;
+        await book.compareWith(
+          source.edits?.length || source.breaks?.length ? await this.book({ ...source, edits: [], breaks: [] }) : null,
+        );
         if (this.frame !== frame) return;
         await this.drawFrame(book, route, frame);
       } finally {
