@@ -1,4 +1,4 @@
-"""A model whose blocks are spread over three workers, each of which has 40 % of the memory that one process takes."""
+"""A model whose blocks are spread over three workers, each of which has half of the memory that one process takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from exactformer.checkpoints import open_checkpoint
 from exactformer.model import Model
 from exactformer.proofs.certifying import certify_all
 
-PROMPTS, LENGTH, WORKERS, SHARE = 9, 8, 3, 0.4
+PROMPTS, LENGTH, WORKERS, SHARE = 9, 8, 3, 0.5
 
 
 def _model(folder: str) -> Model:
