@@ -6,29 +6,9 @@ import json
 import random
 from fractions import Fraction
 
-from exactformer.numbers import Exact, Named
+from benchmarks.trials.bound import MODEL
 
-MODEL = """
-[model]
-vocabulary = ["a", "b", "c"]
-dim = 2
-blocks = 1
-norm = "pre"
-epsilon = 1e-5
-mask = "causal"
-scale = "sqrt"
-positions = "none"
-mlp = 3
-activation = "gelu"
-unembedding = "tied"
-[weights]
-W_E = {W_E}
-[[weights.blocks]]
-attn = {{ W_Q = {W_Q}, W_K = "identity", W_V = "2 identity" }}
-mlp = {{ W_in = {W_in}, W_out = {W_out} }}
-[input]
-tokens = "a b c"
-"""
+from exactformer.numbers import Exact, Named
 
 
 def model(chance: random.Random) -> str:

@@ -76,7 +76,15 @@ def test_a_part_takes_no_memory_for_the_others() -> None:
         elif there.size > 2**16:
             assert here.strides == (0,) * here.ndim
     assert part_hash(part, range(3, 5)) == part_hash(whole, range(3, 5))
-    assert model_hash(hashed_by_blocks(some)) == model_hash(whole)
+    outline, digest = hashed_by_blocks(some)
+    assert digest == model_hash(whole)
+    assert outline.weights.W_E.shape == whole.weights.W_E.shape
+
+
+def test_a_part_alone_proves_nothing_of_the_whole() -> None:
+    """Blocks that are not here are no numbers to compute with: without workers that have them, nothing is certified."""
+    with pytest.raises(xf.InputError, match="spread: goes with a cluster"):
+        certify_all(stories, PROMPTS[:1], spread=some)
 
 
 def test_each_part_has_a_hash_of_its_own() -> None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from exactformer.hashing import Digest
 from exactformer.model import Config, ConfigError, Model, machine
+from exactformer.model.weights import block_of
 from exactformer.numbers import Exact, Number
 from exactformer.numbers.spelling import spelled
 
@@ -62,32 +63,30 @@ def part_hash(model: Model, blocks: range) -> str:
     """
     ends = blocks.start == 0 or blocks.stop == model.config.blocks
 
-    def wanted(name: str) -> bool:
-        return int(name.split(".")[1]) in blocks if name.startswith("blocks.") else ends
-
-    weights = [(name, values) for name, values in model.weights.named() if wanted(name)]
+    wanted = {*blocks, None} if ends else {*blocks}
+    weights = [(name, values) for name, values in model.weights.named() if block_of(name) in wanted]
     weights.sort(key=itemgetter(0))
     return _hash(f"exactformer blocks {blocks.start} to {blocks.stop} of a model", model, weights, len(weights))
 
 
-def hashed_by_blocks(open_part: Callable[[range], Model], progress: Callable[[str], None] = lambda name: None) -> Model:
-    """A model of which no block is there, with the hash of all of it: `open_part` opens these blocks, and what is in none.
+def hashed_by_blocks(open_part: Callable[[range], Model]) -> tuple[Model, str]:
+    """A model of which no block is there, and the hash of the whole: `open_part` opens these blocks, and what is in none.
 
-    Nobody may compute with its blocks. Only one of them is in memory at a time.
+    Only one block is in memory at a time. The model that is handed back has another hash: nobody may compute with its blocks.
     """
-    outline, part = open_part(range(0)), (-1, open_part(range(0)))
+    outline = open_part(range(0))
+    part: tuple[int | None, Model] = (None, outline)
     names = sorted(name for name, _ in outline.weights.named())
 
     def weights() -> Iterator[tuple[str, Any]]:
         nonlocal part
         for name in names:  # sorted, those of a block stand together
-            block = int(name.split(".")[1]) if name.startswith("blocks.") else part[0]
+            block = block_of(name)
             if block != part[0]:
-                part = (block, open_part(range(block, block + 1)))
+                part = (block, outline if block is None else open_part(range(block, block + 1)))
             yield name, dict(part[1].weights.named())[name]
 
-    outline.__dict__[_TAKEN] = _hash(_PURPOSE, outline, weights(), len(names), progress)
-    return outline
+    return outline, _hash(_PURPOSE, outline, weights(), len(names))
 
 
 def _hash(

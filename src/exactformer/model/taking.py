@@ -91,7 +91,7 @@ def entry(name: str, value: Array, flat: int) -> str:
     return f"{name}[{','.join(str(int(i)) for i in np.unravel_index(flat, value.shape))}]"
 
 
-def _owner(value: Array) -> Any:
+def owner(value: Array) -> Any:
     """What an array is a view of at last: an array, or something else that holds bytes."""
     while isinstance(value, np.ndarray) and value.base is not None:
         value = value.base
@@ -99,7 +99,7 @@ def _owner(value: Array) -> Any:
 
 
 def _mapped(value: Array) -> bool:
-    return not isinstance(_owner(value), np.ndarray)
+    return not isinstance(owner(value), np.ndarray)
 
 
 def _lasting(value: Array) -> bool:

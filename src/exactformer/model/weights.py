@@ -51,6 +51,15 @@ class Weights:
         yield from _named("", self)
 
 
+def block_of(name: str) -> int | None:
+    """The block that a weight or a step belongs to, by its name.
+
+    >>> block_of("blocks.12.attn.W_Q"), block_of("W_E")
+    (12, None)
+    """
+    return int(name.split(".")[1]) if name.startswith("blocks.") else None
+
+
 class Declared(NamedTuple):
     """A weight that a configuration has."""
 

@@ -15,7 +15,7 @@ from exactformer.certificates.hash import hashed_by_blocks, model_hash
 from exactformer.certificates.proving import CAP, Certified, prove_tokens, proved_by
 from exactformer.certificates.storage import prepared
 from exactformer.hashing import Digest
-from exactformer.model import Model
+from exactformer.model import InputError, Model
 from exactformer.proofs.elsewhere import Elsewhere
 from exactformer.proofs.runner import run
 from exactformer.proofs.spread import Spread
@@ -30,12 +30,13 @@ class Certifying(Elsewhere[Model]):
     top: int = 5
     cap: int = CAP
     digits: int = 0
+    whole: str = ""  # the hash of the model, where its blocks are not here
 
     def fingerprint(self, found: Model) -> str:
         from exactformer import __version__
 
         settings = (self.tokens, self.top, self.cap, self.digits)
-        return Digest("exactformer certificates").add(__version__, settings, model_hash(found)).hexdigest()
+        return Digest("exactformer certificates").add(__version__, settings, self.whole or model_hash(found)).hexdigest()
 
     @cached_property
     def _prepared(self) -> Prepared:
@@ -56,7 +57,7 @@ class Certifying(Elsewhere[Model]):
 
     def _written(self, ids: Sequence[int], proved: Iterable[Certified], tables: Collection[str] = ()) -> dict[str, Any]:
         claims = [Claim.of(each) for each in proved]
-        return document(certificate_of(self.opened, ids, self.cap, claims, elsewhere=tables))
+        return document(certificate_of(self.opened, ids, self.cap, claims, elsewhere=tables, whole=self.whole))
 
 
 def certify_all(
@@ -83,8 +84,10 @@ def certify_all(
     >>> found[0].continuation, found[1].proved
     ((0,), True)
     """
-    model = open_model() if spread is None else hashed_by_blocks(spread)
-    asked = Certifying(open_model, "", tokens, top, cap, digits)
+    if spread is not None and cluster is None:
+        raise InputError("spread: goes with a cluster, whose workers have the blocks")
+    model, whole = (open_model(), "") if spread is None else hashed_by_blocks(spread)
+    asked = Certifying(open_model, "", tokens, top, cap, digits, whole)
     certifying = replace(asked, digest=asked.fingerprint(model))
     certifying.begun_with(model)
     cases = [tuple(ids) for ids in prompts]

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from exactformer.certificates import Prepared
 from exactformer.certificates.hash import part_hash
 from exactformer.certificates.passes import Pass
@@ -26,6 +24,8 @@ from exactformer.certified.tables import tables_digest
 from exactformer.model import InputError, Model
 from exactformer.model.cache import Cache
 from exactformer.model.recorder import Handle
+from exactformer.model.taking import owner
+from exactformer.model.weights import block_of
 from exactformer.numbers import Undecided
 from exactformer.proofs.chunks import one_line
 from exactformer.proofs.cluster import ClusterError, connect, environment, finished, identity, one_at_a_time, unloadable
@@ -78,16 +78,11 @@ class Stage(Elsewhere[Model]):
 
 def release(model: Model) -> None:
     """Bytes of mapped files that were read need not stay in memory: what is computed with is kept apart."""
-    owners: dict[int, Any] = {}
-    for _, array in model.weights.named():
-        owner: Any = array
-        while isinstance(owner, np.ndarray):
-            owner = owner.base
-        owner = owner.obj if isinstance(owner, memoryview) else owner
-        owners[id(owner)] = owner
-    for owner in owners.values():
-        if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            owner.madvise(mmap.MADV_DONTNEED)
+    owners = [owner(array) for _, array in model.weights.named()]
+    files = {id(each.obj): each.obj for each in owners if isinstance(each, memoryview) and isinstance(each.obj, mmap.mmap)}
+    for file in files.values():
+        if hasattr(mmap, "MADV_DONTNEED"):
+            file.madvise(mmap.MADV_DONTNEED)
 
 
 def shares(model: Model, count: int) -> list[range]:
@@ -100,8 +95,8 @@ def shares(model: Model, count: int) -> list[range]:
     """
     sizes = [0] * model.config.blocks
     for name, array in model.weights.named():
-        if name.startswith("blocks."):
-            sizes[int(name.split(".")[1])] += 3 * array.size
+        if (block := block_of(name)) is not None:
+            sizes[block] += 3 * array.size
     weights = model.weights
     head = 0 if model.config.unembedding == "none" else 3 * (weights.W_E if weights.W_U is None else weights.W_U).size
     count = min(count, len(sizes))
