@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import Page, expect
 
+from children import PATIENCE
 from exactformer.cli.serve import _lesson
 from exactformer.cli.site import command as site_command
 from exactformer.lessons import LessonError, read
@@ -152,7 +153,7 @@ def test_only_worksheets_of_the_folder_are_read(tmp_path: Path) -> None:
         with pytest.raises(LessonError, match=said):
             _lesson(str(lesson))
         with Serving(workers=2, own=(str(lesson),)) as serving:
-            refused = httpx.get(f"{serving.address}/api/lesson/lesson")
+            refused = httpx.get(f"{serving.address}/api/lesson/lesson", timeout=PATIENCE)
         assert refused.status_code == 422
         assert said in refused.json()["error"]
 

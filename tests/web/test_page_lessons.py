@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from children import PATIENCE
 from exactformer.lessons import lessons
 from web.serving import Serving
 
@@ -136,7 +137,7 @@ def test_a_lesson_that_is_not_there_is_told(page: Page, server: Serving) -> None
 
 
 def test_the_api_of_lessons(server: Serving) -> None:
-    with httpx.Client(base_url=f"{server.address}/api") as client:
+    with httpx.Client(base_url=f"{server.address}/api", timeout=PATIENCE) as client:
         assert [each["slug"] for each in client.get("/lessons").json()["lessons"]] == list(lessons())
         assert len(client.get("/glossary", params={"language": "es"}).json()["terms"]) > 40
         for path in ("/lesson/none", "/lesson/..%2f..%2fx", "/lessons?language=xx", "/glossary?language=../en"):
