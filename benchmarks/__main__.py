@@ -20,6 +20,7 @@ from benchmarks import (
     report,
     sizes,
     spread,
+    streamed,
     theorems,
 )
 
@@ -36,6 +37,7 @@ BENCHMARKS = (
     oracle,
     many,
     spread,
+    streamed,
     theorems,
     claims,
 )  # each has run(progress) -> Result, or None

@@ -28,10 +28,6 @@ def _model(folder: str) -> Model:
     return open_checkpoint(Path(folder)).model
 
 
-def _part(folder: str, blocks: range) -> Model:
-    return open_checkpoint(Path(folder), blocks=blocks).model
-
-
 def _prompts() -> list[list[int]]:
     size = SHAPES["smollm2-135m"]["vocab_size"]
     return np.random.default_rng(9).integers(0, size, (PROMPTS, LENGTH)).tolist()  # type: ignore[no-any-return]
@@ -72,7 +68,7 @@ def _spread(folder: str, limit: int, kill: bool) -> dict[str, Any]:
                 partial(_model, folder),
                 _prompts(),
                 cluster=cluster.scheduler_address,
-                spread=partial(_part, folder),
+                spread=True,
                 progress=heard,
             )
         )

@@ -21,6 +21,8 @@ from children import PATIENCE
 from exactformer.checkpoints import CheckpointError, open_checkpoint
 from exactformer.checkpoints.safetensors import read_tensors
 from exactformer.model.arithmetics.floats import FloatArithmetic
+from exactformer.model.taking import owner
+from exactformer.model.weights import widened
 from exactformer.numbers import Undefined
 from exactformer.trace import run
 
@@ -107,6 +109,22 @@ def test_bfloat16(tmp_path: Path) -> None:
     assert [float(v) for v in values] == expected
     assert np.signbit(values[4])
     assert not values.flags.writeable
+
+
+def test_many_numbers_of_bfloat16_are_not_copied(tmp_path: Path) -> None:
+    """All 65,536 patterns of bits and some more: a view of the file, whose numbers are what their bits say."""
+    bits = np.arange(2**16 + 8, dtype=np.uint32).astype(np.uint16)
+    (tmp_path / "x.safetensors").write_bytes(safetensors_bytes({"x": bits}, "BF16"))
+    values = read_tensors(tmp_path / "x.safetensors")["x"].array()
+    assert values.dtype.name == "bfloat16"
+    assert not isinstance(owner(values), np.ndarray)
+    expected = (bits.astype(np.uint32) << 16).view(np.float32)
+    assert np.array_equal(widened(values), expected, equal_nan=True)
+    with np.errstate(invalid="ignore"):
+        assert np.array_equal(values.astype(np.float64), expected.astype(np.float64), equal_nan=True)
+    finite = np.isfinite(expected)
+    assert np.array_equal(np.isfinite(values), finite)
+    assert np.array_equal(np.signbit(widened(values)[finite]), np.signbit(expected[finite]))
 
 
 def test_exact_agrees_with_float64(tmp_path: Path) -> None:

@@ -16,14 +16,14 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from spread_work import changing, some, stories
+from spread_work import changing, stories
 from test_cluster import LocalCluster
 
 import exactformer as xf
 from cli_runs import refused, run
 from exactformer.certificates import Certificate, verify
 from exactformer.certificates.file import document, parsed
-from exactformer.certificates.hash import hashed_by_blocks, model_hash, part_hash
+from exactformer.certificates.hash import part_hash
 from exactformer.proofs import spread as spreading
 from exactformer.proofs.certifying import certify_all
 from exactformer.proofs.cluster import ClusterError
@@ -67,24 +67,9 @@ def test_blocks_are_shared_out_by_their_weights() -> None:
         assert all(found)
 
 
-def test_a_part_takes_no_memory_for_the_others() -> None:
-    whole, part = stories(), some(range(3, 5))
-    for (name, there), (same, here) in zip(whole.weights.named(), part.weights.named(), strict=True):
-        assert name == same
-        if not name.startswith("blocks.") or name.startswith(("blocks.3.", "blocks.4.")):
-            assert np.array_equal(there, here)
-        elif there.size > 2**16:
-            assert here.strides == (0,) * here.ndim
-    assert part_hash(part, range(3, 5)) == part_hash(whole, range(3, 5))
-    outline, digest = hashed_by_blocks(some)
-    assert digest == model_hash(whole)
-    assert outline.weights.W_E.shape == whole.weights.W_E.shape
-
-
-def test_a_part_alone_proves_nothing_of_the_whole() -> None:
-    """Blocks that are not here are no numbers to compute with: without workers that have them, nothing is certified."""
+def test_blocks_are_spread_over_workers_and_nothing_else() -> None:
     with pytest.raises(xf.InputError, match="spread: goes with a cluster"):
-        certify_all(stories, PROMPTS[:1], spread=some)
+        certify_all(stories, PROMPTS[:1], spread=True)
 
 
 def test_each_part_has_a_hash_of_its_own() -> None:
@@ -104,7 +89,7 @@ def test_the_certificates_are_those_of_one_process_though_a_worker_is_lost(clust
             cluster.add_worker()
 
     journal = tmp_path / "journal"
-    found = certify_all(stories, PROMPTS, cluster=cluster.address, spread=some, journal=journal, progress=replace_midway)
+    found = certify_all(stories, PROMPTS, cluster=cluster.address, spread=True, journal=journal, progress=replace_midway)
     assert claimed(found) == alone()
     assert victim.poll() is not None
     again = certify_all(stories, PROMPTS, journal=journal)
@@ -120,13 +105,13 @@ def test_where_no_other_comes_the_rest_take_its_blocks(cluster: LocalCluster, mo
             victim.kill()
             victim.wait()
 
-    found = certify_all(stories, PROMPTS[:4], cluster=cluster.address, spread=some, progress=kill)
+    found = certify_all(stories, PROMPTS[:4], cluster=cluster.address, spread=True, progress=kill)
     assert claimed(found) == {n: alone()[n] for n in range(4)}
 
 
 def test_several_tokens(cluster: LocalCluster) -> None:
     """Keys are not kept there, so that radii differ a little; tokens do not."""
-    found = {n: each.continuation for n, each in certify_all(stories, PROMPTS[:3], 3, cluster=cluster.address, spread=some)}
+    found = {n: each.continuation for n, each in certify_all(stories, PROMPTS[:3], 3, cluster=cluster.address, spread=True)}
     assert found == {n: each.continuation for n, each in certify_all(stories, PROMPTS[:3], 3)}
 
 
@@ -149,9 +134,7 @@ def test_a_model_that_was_changed_on_the_way_is_refused(cluster: LocalCluster, t
     changed = tmp_path / "changed"
     opening = functools.partial(changing, str(changed))
     with pytest.raises(xf.Refused, match="a file was changed"):
-        list(
-            certify_all(stories, PROMPTS[:1], cluster=cluster.address, spread=opening, progress=lambda done, total: changed.touch())
-        )
+        list(certify_all(opening, PROMPTS[:1], cluster=cluster.address, spread=True, progress=lambda done, total: changed.touch()))
 
 
 def test_a_cluster_without_workers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,5 +142,5 @@ def test_a_cluster_without_workers_is_said(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(spreading, "_PATIENCE", 0.5)
     start = time.monotonic()
     with LocalCluster(tmp_path, 3) as empty, pytest.raises(ClusterError, match="no workers for"):
-        list(certify_all(stories, PROMPTS[:1], cluster=empty.address, spread=some))
+        list(certify_all(stories, PROMPTS[:1], cluster=empty.address, spread=True))
     assert time.monotonic() - start < 60

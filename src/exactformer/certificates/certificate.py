@@ -187,18 +187,14 @@ def certificate_of(
     claims: Sequence[Claim],
     elsewhere: Collection[str] = (),
     origin: Origin | None = None,
-    whole: str = "",
 ) -> Certificate:
-    """The certificate of claims about a model with that origin, proved in this process; or `elsewhere`, with these tables.
-
-    Where not all of the model is here, `whole` is its hash.
-    """
+    """The certificate of claims about a model with that origin, proved in this process; or `elsewhere`, with these tables."""
     from exactformer.certificates.checkable import check_of
 
     check = check_of(model, origin, ids, claims)
     tables = min(elsewhere) if len(elsewhere) == 1 else Digest("tables").add(*sorted(elsewhere)).hexdigest()
     return Certificate(
-        whole or model_hash(model), tuple(ids), cap, tuple(claims), versions(), tables if elsewhere else tables_digest(),
+        model_hash(model), tuple(ids), cap, tuple(claims), versions(), tables if elsewhere else tables_digest(),
         VERSION if check is None else CHECKED, reading_of(model.config), check,
     )  # fmt: skip
 

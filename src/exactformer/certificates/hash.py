@@ -20,7 +20,7 @@ import numpy as np
 
 from exactformer.hashing import Digest
 from exactformer.model import Config, ConfigError, Model, machine
-from exactformer.model.weights import block_of
+from exactformer.model.weights import block_of, widened
 from exactformer.numbers import Exact, Number
 from exactformer.numbers.spelling import spelled
 
@@ -49,8 +49,7 @@ def model_hash(model: Model, progress: Callable[[str], None] = lambda name: None
     """
     if _TAKEN in model.__dict__:
         return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
-    weights = sorted(model.weights.named(), key=itemgetter(0))
-    model.__dict__[_TAKEN] = _hash(_PURPOSE, model, weights, len(weights), progress)
+    model.__dict__[_TAKEN] = _hash(_PURPOSE, model, model.weights.named(), progress)
     return model.__dict__[_TAKEN]  # type: ignore[no-any-return]
 
 
@@ -62,40 +61,19 @@ def part_hash(model: Model, blocks: range) -> str:
     False
     """
     ends = blocks.start == 0 or blocks.stop == model.config.blocks
-
     wanted = {*blocks, None} if ends else {*blocks}
-    weights = [(name, values) for name, values in model.weights.named() if block_of(name) in wanted]
-    weights.sort(key=itemgetter(0))
-    return _hash(f"exactformer blocks {blocks.start} to {blocks.stop} of a model", model, weights, len(weights))
-
-
-def hashed_by_blocks(open_part: Callable[[range], Model]) -> tuple[Model, str]:
-    """A model of which no block is there, and the hash of the whole: `open_part` opens these blocks, and what is in none.
-
-    Only one block is in memory at a time. The model that is handed back has another hash: nobody may compute with its blocks.
-    """
-    outline = open_part(range(0))
-    part: tuple[int | None, Model] = (None, outline)
-    names = sorted(name for name, _ in outline.weights.named())
-
-    def weights() -> Iterator[tuple[str, Any]]:
-        nonlocal part
-        for name in names:  # sorted, those of a block stand together
-            block = block_of(name)
-            if block != part[0]:
-                part = (block, outline if block is None else open_part(range(block, block + 1)))
-            yield name, dict(part[1].weights.named())[name]
-
-    return outline, _hash(_PURPOSE, outline, weights(), len(names))
+    weights = ((name, values) for name, values in model.weights.named() if block_of(name) in wanted)
+    return _hash(f"exactformer blocks {blocks.start} to {blocks.stop} of a model", model, weights)
 
 
 def _hash(
-    purpose: str, model: Model, weights: Iterable[tuple[str, Any]], count: int, progress: Callable[[str], None] = lambda name: None
+    purpose: str, model: Model, weights: Iterable[tuple[str, Any]], progress: Callable[[str], None] = lambda name: None
 ) -> str:
-    """Of weights by name, in the order of their names."""
+    """Of weights, in the order of their names."""
     machine.check()  # floats are converted, small ones too
-    digest = Digest(purpose).add(len(model.config.vocabulary), unusual(model.config), count)
-    for name, values in weights:
+    named = sorted(weights, key=itemgetter(0))
+    digest = Digest(purpose).add(len(model.config.vocabulary), unusual(model.config), len(named))
+    for name, values in named:
         digest.add(name, tuple(values.shape))
         _add_values(digest, values)
         progress(name)
@@ -170,8 +148,8 @@ def _as_float(number: Any) -> float | None:
 
 
 def _float_bytes(piece: Any) -> memoryview:
-    """As float64, which holds every float16 and float32; -0 + 0 is 0."""
-    floats = np.add(piece, 0.0, dtype=np.float64)
+    """As float64, which holds every shorter float; -0 + 0 is 0."""
+    floats = np.add(widened(piece), 0.0, dtype=np.float64)
     return np.ascontiguousarray(floats, dtype="<f8").reshape(-1).view(np.uint8).data
 
 

@@ -72,7 +72,7 @@ def for_pass(model: Model, length: int, limbs: int, following: int = 0, compared
 def _sliced(weights: Any) -> int:
     """Bytes of a weight in slices, by a few of them."""
     few = np.ascontiguousarray(weights[(0,) * (weights.ndim - 1)][:_FEW])
-    short = few.dtype == np.float16 or (few.dtype == np.float32 and not (few.view(np.uint32) & 0xFFFF).any())
+    short = few.itemsize == 2 or (few.dtype == np.float32 and not (few.view(np.uint32) & 0xFFFF).any())
     return _SHORT if short else _SLICED
 
 

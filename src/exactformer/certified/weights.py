@@ -20,7 +20,7 @@ from exactformer.certified.norms import frobenius, spectral, spectral_beside
 from exactformer.certified.slices import Sliced, check_blas, from_floats
 from exactformer.certified.slices import from_integers as slices_from_integers
 from exactformer.model.errors import InputError
-from exactformer.model.weights import place
+from exactformer.model.weights import place, widened
 from exactformer.numbers import Exact, Named, Number, exact
 from exactformer.numbers.enclosure import ball, precision
 
@@ -57,9 +57,10 @@ def _nearest(value: arb) -> int:
 def floats_of(weights: Any) -> Any:
     """The floats nearest to the weights: themselves, or with a relative error of u (Lemma 19)."""
     if weights.dtype != object:
-        if not np.isfinite(weights).all():
+        floats = np.asarray(widened(weights), dtype=np.float64)
+        if not np.isfinite(floats).all():
             raise InputError("a weight is infinite or not a number")
-        return np.asarray(weights, dtype=np.float64)
+        return floats
     return np.array([_nearest_float(number) for number in weights.flat]).reshape(weights.shape)
 
 

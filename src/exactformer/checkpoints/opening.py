@@ -68,15 +68,12 @@ class Checkpoint:
                 raise CheckpointError(self.folder, name, "has an entry that is infinite or not a number")
 
 
-def open_checkpoint(
-    path: Path | str, vocabulary: Sequence[str] | None = None, reading: Reading = "ideal", blocks: range | None = None
-) -> Checkpoint:
+def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, reading: Reading = "ideal") -> Checkpoint:
     """The model in a folder with `config.json` and `model.safetensors`, or in shards, or with the safetensors file `path`.
 
     `vocabulary` gives the tokens their names, as a tokenizer has them; without one they are called "0", "1", …
     `reading` says how the angles of rotary positions are meant: "ideal", over the reals, or "stored", the floats that the
-    transformers library computes for them. With `blocks`, it is for whoever computes with these alone, and with what is in no block
-    where they are the first or the last, or none: other weights may be shapes alone, which take no memory.
+    transformers library computes for them. Weights are views of the files: they are read when they are computed with.
 
     >>> open_checkpoint("no such folder")
     Traceback (most recent call last):
@@ -96,8 +93,6 @@ def open_checkpoint(
     config = folder / "config.json"
     if not config.exists():
         raise CheckpointError(folder, "has no config.json")
-    if blocks is not None:
-        tensors = _part(tensors, blocks)
     model, said = _model(Fields(read_document(config), config), tensors, vocabulary, reading)
     return Checkpoint(model, folder.resolve().name, folder, said, _origin(path, folder, tensors, reading))
 
@@ -107,22 +102,6 @@ def _origin(path: Path, folder: Path, tensors: Mapping[str, Tensor], reading: Re
         return None
     weights = sorted({tensor.path.name for tensor in tensors.values()})
     return Origin(folder, ("config.json", *([] if weights == [_WHOLE] else [_INDEX]), *weights), reading)
-
-
-def _part(tensors: dict[str, Tensor], blocks: range) -> dict[str, Tensor]:
-    """The tensors of some blocks, and of what is before the first and after the last; the others to be asked for their shapes."""
-    last = max((block for block in map(_block_of, tensors) if block is not None), default=0)
-    wanted = {*blocks, None} if not blocks or blocks.start == 0 or last in blocks else {*blocks}
-    return {name: tensor.narrow() if _block_of(name) in wanted else tensor.outlined() for name, tensor in tensors.items()}
-
-
-def _block_of(name: str) -> int | None:
-    """The block that a tensor belongs to, by its name.
-
-    >>> _block_of("model.layers.12.mlp.up_proj.weight"), _block_of("model.norm.weight")
-    (12, None)
-    """
-    return next((int(part) for part in name.split(".") if part.isdecimal()), None)
 
 
 @dataclass(frozen=True)
@@ -144,8 +123,7 @@ def outline_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None
         raise CheckpointError(path, "has no config.json" if path.is_dir() else "there is no such file")
     fields = Fields(read_document(config), config)
     stored = path.is_dir() and any((path / f"model.safetensors{end}").exists() for end in ("", ".index.json"))
-    tensors: dict[str, Tensor] | None
-    tensors = {name: tensor.outlined() for name, tensor in _tensors(path).items()} if stored else None
+    tensors = _tensors(path) if stored else None
     for field in _COUNTS:
         most = _MOST_TOKENS if field == "vocab_size" else _MOST_BLOCKS if "layer" in field else _WIDEST
         if type(fields.get(field)) is int and fields.get(field) > most:

@@ -22,7 +22,7 @@ from exactformer.messages import quoted
 from exactformer.reading import described, json_table, open_regular, read_regular
 
 LARGEST = 1 << 20  # bytes of JSON: three times what a GPT-2 of 200 blocks needs, and too little to fill memory with
-_FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # NumPy has no bfloat16: its bits
+_FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # of bfloat16 the bits
 _MASKS = {"BOOL": "u1", "U8": "u1"}
 _WHOLE = {"U8": "u1", "I8": "i1", "U16": "<u2", "I16": "<i2", "U32": "<u4", "I32": "<i4", "I64": "<i8"}
 _BYTES = {
@@ -56,7 +56,7 @@ class Tensor:
         return math.prod(self.shape) * _BYTES[self.dtype]
 
     def array(self, mask: bool = False) -> Any:
-        """The values, read-only: a view of the file, and for BF16 the float32 numbers that are equal to them.
+        """The values, read-only: a view of the file. Where they are few, BF16 is widened: NumPy is at home in float32.
 
         A `mask` may have bytes or truth values instead of floats.
         """
@@ -67,21 +67,16 @@ class Tensor:
         if not count:
             return np.zeros(self.shape, dtype=np.float32)
         values = np.frombuffer(self.mapped, dtype=kinds[self.dtype], count=count, offset=self.start).reshape(self.shape)
-        if self.dtype == "BF16":  # the upper half of a float32
-            wide = values.astype("<u4")
-            wide <<= 16
-            wide.flags.writeable = False  # and so is every view of it
-            values = wide.view("<f4")
-            self._release()
-        return values
+        if self.dtype != "BF16":
+            return values
+        if count > _FEW:
+            from ml_dtypes import bfloat16
 
-    def narrow(self) -> Tensor:
-        """The same, whose numbers of BF16 are not widened."""
-        return Narrow(**vars(self))
-
-    def outlined(self) -> Tensor:
-        """The same, to be asked for its shape."""
-        return Outlined(**vars(self))
+            return values.view(bfloat16)
+        wide = values.astype("<u4")
+        wide <<= 16  # the upper half of a float32
+        wide.flags.writeable = False  # and so is every view of it
+        return wide.view("<f4")
 
     def whole_numbers(self) -> Any:
         """The values where they are integers, read-only."""
@@ -90,14 +85,6 @@ class Tensor:
         count = math.prod(self.shape)
         return np.frombuffer(self.mapped, _WHOLE[self.dtype], count, self.start if count else 0).reshape(self.shape)
 
-    def _release(self) -> None:
-        """Its bytes are not needed in memory any more: the system may read them again from the file."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            first = -(-self.start // mmap.PAGESIZE) * mmap.PAGESIZE
-            length = self.start + math.prod(self.shape) * _BYTES[self.dtype] - first
-            if length > 0:
-                self.mapped.madvise(mmap.MADV_DONTNEED, first, length)
-
     def error(self, problem: str) -> CheckpointError:
         return CheckpointError(self.path, f"tensor {quoted(self.name)}", problem)
 
@@ -105,27 +92,6 @@ class Tensor:
 def shape_alone(shape: tuple[int, ...]) -> Any:
     """An array that takes no memory, whatever its shape: nobody may compute with it."""
     return np.broadcast_to(_WEIGHT, shape)
-
-
-class Outlined(Tensor):
-    """A tensor that is asked for its shape: to widen the numbers of BF16 takes memory. Short ones may be checked: they are read."""
-
-    def array(self, mask: bool = False) -> Any:
-        wide = self.dtype == "BF16" and math.prod(self.shape) > _FEW
-        return shape_alone(self.shape) if wide else super().array(mask)
-
-
-class Narrow(Tensor):
-    """A tensor of a model that is larger than the memory: a view of the file for BF16 as well, where ml_dtypes is installed."""
-
-    def array(self, mask: bool = False) -> Any:
-        if self.dtype != "BF16" or math.prod(self.shape) <= _FEW:
-            return super().array(mask)
-        try:
-            from ml_dtypes import bfloat16
-        except ImportError:
-            return super().array(mask)
-        return np.frombuffer(self.mapped, bfloat16, math.prod(self.shape), self.start).reshape(self.shape)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

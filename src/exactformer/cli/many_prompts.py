@@ -22,20 +22,12 @@ if TYPE_CHECKING:
     from exactformer.model import Model
 
 
-def _model(source: str, reading: str) -> Model:
-    """In whichever process asks."""
+def _model(source: str, reading: str, whole: bool = True) -> Model:
+    """In whichever process asks. Whoever computes with some blocks alone looks at the weights of these."""
     worksheet = opened(source, reading=reading)
-    worksheet.checked()
+    if whole:
+        worksheet.checked()
     return worksheet.model
-
-
-def _part(source: str, reading: Reading, blocks: range) -> Model:
-    """Of a folder, these blocks alone."""
-    from exactformer.checkpoints import open_checkpoint
-    from exactformer.worksheets.models import MODELS, model_folder
-
-    folder = model_folder(source) if source in MODELS else Path(source)
-    return open_checkpoint(folder, reading=reading, blocks=blocks).model if folder.is_dir() else _model(source, reading)
 
 
 @dataclass(frozen=True)
@@ -57,10 +49,9 @@ class Many:
         from exactformer.certificates.question import check_question
         from exactformer.proofs.certifying import certify_all
         from exactformer.worksheets.prompts import read_prompts
-        from exactformer.worksheets.worksheet import outlined
 
         refuse(self.source == STDIN, "-: many prompts are certified of a model from a file or a folder")
-        worksheet = outlined(self.source, text=True)[0] if self.spread else opened(self.source, reading=self.reading)
+        worksheet = opened(self.source, reading=self.reading)
         asked = read_prompts(self.prompts, worksheet)
         for number, ids in enumerate(asked):
             check_question(worksheet.model, f"{self.prompts}: prompt {number}", list(ids), self.tokens)
@@ -70,9 +61,9 @@ class Many:
             kept = Kept(journal, progress)
             try:
                 found = certify_all(
-                    partial(_model, self.source, self.reading), asked, self.tokens, top=self.top, cap=self.cap, digits=self.digits,
-                    journal=kept.named, workers=workers, cluster=cluster, progress=kept.heard,
-                    spread=partial(_part, self.source, self.reading) if self.spread else None,
+                    partial(_model, self.source, self.reading, not self.spread), asked, self.tokens,
+                    top=self.top, cap=self.cap, digits=self.digits, journal=kept.named, workers=workers,
+                    cluster=cluster, progress=kept.heard, spread=self.spread,
                 )  # fmt: skip
                 certificates = [certificate for _, certificate in sorted(found, key=lambda each: each[0])]
             except KeyboardInterrupt:

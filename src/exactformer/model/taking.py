@@ -15,7 +15,7 @@ from exactformer.model.fields import Array, ConfigError
 from exactformer.model.weights import BlockWeights, Weights, declared, rebuilt_weights
 from exactformer.numbers import Exact, Named, Undefined
 
-_FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))  # of this machine's byte order; a bfloat16 is a float32
+_FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))  # of this machine's byte order
 _NUMBERS = (Exact, Named, Undefined)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from exactformer.model.axes import DIMENSION, POSITION, TOKEN, Axis
 from exactformer.model.config import Config
 from exactformer.model.fields import Array, ConfigError, along, group
@@ -103,6 +105,11 @@ def assembled(config: Config, values: Mapping[str, Array]) -> Weights:
 def place(weights: Array) -> tuple[Any, ...]:
     """Where an array lies in memory: the same for every view of the same numbers in the same order."""
     return (weights.__array_interface__["data"][0], weights.shape, weights.strides, weights.dtype)
+
+
+def widened(weights: Array) -> Array:
+    """bfloat16 as float32, which has all of its numbers, and which NumPy knows how to convert quickly; others as they are."""
+    return weights.astype(np.float32) if weights.dtype.name == "bfloat16" else weights
 
 
 def rebuilt_weights(weights: Weights, values: dict[str, Any]) -> Weights:

@@ -29,11 +29,9 @@ def packed(format: Format, x: Any) -> Any:
 
 
 def brain_dtype() -> Any:
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise OracleError("bfloat16", "needs the package ml_dtypes (pip install 'exactformer[oracle]')") from None
-    return np.dtype(ml_dtypes.bfloat16)
+    from ml_dtypes import bfloat16
+
+    return np.dtype(bfloat16)
 
 
 def format_of(dtype: Any, argument: str) -> Format:

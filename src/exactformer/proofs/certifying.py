@@ -11,7 +11,7 @@ from typing import Any
 from exactformer.certificates import Prepared
 from exactformer.certificates.certificate import Certificate, Claim, certificate_of
 from exactformer.certificates.file import document, parsed
-from exactformer.certificates.hash import hashed_by_blocks, model_hash
+from exactformer.certificates.hash import model_hash
 from exactformer.certificates.proving import CAP, Certified, prove_tokens, proved_by
 from exactformer.certificates.storage import prepared
 from exactformer.hashing import Digest
@@ -30,13 +30,12 @@ class Certifying(Elsewhere[Model]):
     top: int = 5
     cap: int = CAP
     digits: int = 0
-    whole: str = ""  # the hash of the model, where its blocks are not here
 
     def fingerprint(self, found: Model) -> str:
         from exactformer import __version__
 
         settings = (self.tokens, self.top, self.cap, self.digits)
-        return Digest("exactformer certificates").add(__version__, settings, self.whole or model_hash(found)).hexdigest()
+        return Digest("exactformer certificates").add(__version__, settings, model_hash(found)).hexdigest()
 
     @cached_property
     def _prepared(self) -> Prepared:
@@ -57,7 +56,7 @@ class Certifying(Elsewhere[Model]):
 
     def _written(self, ids: Sequence[int], proved: Iterable[Certified], tables: Collection[str] = ()) -> dict[str, Any]:
         claims = [Claim.of(each) for each in proved]
-        return document(certificate_of(self.opened, ids, self.cap, claims, elsewhere=tables, whole=self.whole))
+        return document(certificate_of(self.opened, ids, self.cap, claims, elsewhere=tables))
 
 
 def certify_all(
@@ -71,23 +70,23 @@ def certify_all(
     journal: Path | Callable[[str], Path | None] | None = None,
     workers: int | None = 1,
     cluster: str | None = None,
-    spread: Callable[[range], Model] | None = None,
+    spread: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[tuple[int, Certificate]]:
     """Certificates of the tokens after each prompt, with their numbers, as they are finished.
 
-    `open_model` is called in every process that computes: it holds a path rather than weights. With `spread` it is
-    not called: every worker of the `cluster` has some blocks, which `spread` opens there, and the prompts go from one to the next.
+    `open_model` is called in every process that computes: it holds a path rather than weights. With `spread` every worker of the
+    `cluster` reads, prepares and keeps some blocks of it, and the prompts go from one to the next.
 
     >>> from exactformer.worksheets import load
     >>> found = dict(certify_all(lambda: load("capstone").model, [[0, 1], [1]]))
     >>> found[0].continuation, found[1].proved
     ((0,), True)
     """
-    if spread is not None and cluster is None:
+    if spread and cluster is None:
         raise InputError("spread: goes with a cluster, whose workers have the blocks")
-    model, whole = (open_model(), "") if spread is None else hashed_by_blocks(spread)
-    asked = Certifying(open_model, "", tokens, top, cap, digits, whole)
+    model = open_model()
+    asked = Certifying(open_model, "", tokens, top, cap, digits)
     certifying = replace(asked, digest=asked.fingerprint(model))
     certifying.begun_with(model)
     cases = [tuple(ids) for ids in prompts]
@@ -95,16 +94,14 @@ def certify_all(
     book = journal(fingerprint) if callable(journal) else journal
     how: dict[str, Any] = {"fingerprint": fingerprint, "journal": book, "check": parsed, "progress": progress}
     found = (
-        _spread(certifying, spread, cases, cluster, how)
-        if spread is not None and cluster is not None
+        _spread(certifying, cases, cluster, how)
+        if spread and cluster is not None
         else run(certifying, cases, workers=workers, cluster=cluster, **how)
     )
     return ((number, parsed(said)) for number, said in found)
 
 
-def _spread(
-    certifying: Certifying, open_part: Callable[[range], Model], cases: list[tuple[int, ...]], cluster: str, how: dict[str, Any]
-) -> Iterator[tuple[int, Any]]:
+def _spread(certifying: Certifying, cases: list[tuple[int, ...]], cluster: str, how: dict[str, Any]) -> Iterator[tuple[int, Any]]:
     """Two prompts on their way for every worker: one is computed, one waits at its door."""
-    with spread_over(open_part, certifying.opened, cluster) as passes:
+    with spread_over(certifying.open, certifying.opened, cluster) as passes:
         yield from run(partial(certifying.by, passes), cases, workers=2 * len(passes.seats), threads=True, **how)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exactformer.certificates import Prepared
@@ -45,11 +45,6 @@ class Stage(Elsewhere[Model]):
     """Consecutive blocks: a worker opens the model from its path, checks that these are the ones meant, and prepares them alone."""
 
     blocks: range
-
-    @classmethod
-    def of(cls, open_part: Callable[[range], Model], blocks: range) -> Stage:
-        """With the hash of these blocks as they are now."""
-        return cls(partial(open_part, blocks), part_hash(open_part(blocks), blocks), blocks)
 
     def fingerprint(self, found: Model) -> str:
         return part_hash(found, self.blocks)
@@ -231,13 +226,13 @@ class Spread:
 
 
 @contextlib.contextmanager
-def spread(open_part: Callable[[range], Model], model: Model, address: str) -> Iterator[Spread]:
-    """The blocks of a model over all workers that a cluster has now, one part each, which `open_part` opens there."""
+def spread(open_model: Callable[[], Model], model: Model, address: str) -> Iterator[Spread]:
+    """The blocks of a model, which `open_model` opens there as here, over all workers that a cluster has now, one part each."""
     with contextlib.closing(connect(address)) as client:
         with contextlib.suppress(TimeoutError):
             client.wait_for_workers(1, timeout=_PATIENCE)
         count = len(client.nthreads())
         if not count:
             raise ClusterError(f"cluster {address}: no workers for {_PATIENCE:.0f} seconds")
-        stages = [Stage.of(open_part, blocks) for blocks in shares(model, count)]
+        stages = [Stage(open_model, part_hash(model, blocks), blocks) for blocks in shares(model, count)]
         yield Spread(client, address, model, [Seat(stage) for stage in stages])

@@ -18,7 +18,7 @@ from exactformer.model.arithmetics.exact import MASKED, hidden
 from exactformer.model.arithmetics.roles import Activation, Adjoints, Choice
 from exactformer.model.forward import InputError, Model, forward
 from exactformer.model.sight import Sight
-from exactformer.model.weights import place
+from exactformer.model.weights import place, widened
 from exactformer.numbers import Number, Undecided, Undefined, exact, from_float
 from exactformer.numbers.arrays import Array
 from exactformer.numbers.enclosure import ball, precision
@@ -116,6 +116,7 @@ class ArbArithmetic(Adjoints):
     def _converted(self, weights: Any) -> Array:
         if weights.dtype == object:
             return self._array([self.constant(number) for number in weights.flat], weights.shape)
+        weights = widened(weights)
         if weights.dtype.kind == "f" and weights.itemsize <= 8 and np.isfinite(weights).all():
             return _shaped(list(map(arb, weights.ravel().tolist())), weights.shape)  # Arb takes a float as it is
         convert = from_float if weights.dtype.kind == "f" else exact  # which say what is no number

@@ -11,6 +11,7 @@ from flint import fmpq
 
 from exactformer.model.arithmetics.roles import Activation, Adjoints, Choice
 from exactformer.model.sight import Sight
+from exactformer.model.weights import widened
 from exactformer.numbers import (
     Budget,
     Exact,
@@ -78,6 +79,7 @@ class ExactArithmetic(Adjoints):
     def load(self, weights: Any) -> Array:
         if weights.dtype == object:
             return weights  # type: ignore[no-any-return]
+        weights = widened(weights)
         return _each(from_float if weights.dtype.kind == "f" else exact, weights)
 
     def constant(self, number: Number) -> Number:

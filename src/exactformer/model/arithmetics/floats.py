@@ -10,7 +10,7 @@ import numpy as np
 
 from exactformer.model.arithmetics.roles import Activation, Adjoints, Choice
 from exactformer.model.sight import Sight
-from exactformer.model.weights import place
+from exactformer.model.weights import place, widened
 from exactformer.numbers import Number
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class FloatArithmetic(Adjoints):
     def _converted(self, weights: Any) -> Floats:
         if weights.dtype == object:
             return np.array([_rounded(number) for number in weights.flat], dtype=self.dtype).reshape(weights.shape)
-        return weights.astype(self.dtype)  # in the order of memory, so that heads stay side by side
+        return widened(weights).astype(self.dtype, copy=False)  # in the order of memory, so that heads stay side by side
 
     def constant(self, number: Number) -> Any:
         return self.dtype.type(_rounded(number))
