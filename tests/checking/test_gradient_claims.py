@@ -20,6 +20,7 @@ from exactformer.numbers import Undefined
 from exactformer.numbers.arrays import Array
 from exactformer.trace import Gradient, gradient
 from exactformer.worksheets import example_text, loads
+from sampling import parts
 
 CAPSTONE, LENGTH4 = example_text("capstone"), example_text("length4")
 LAST = "upstream = [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]]"
@@ -99,7 +100,7 @@ def test_right_claims(seed: int) -> None:
     assert {finding.verdict for finding in findings} == {Verdict.RIGHT}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", parts(0, 6, 2))
 def test_a_changed_digit_is_never_called_right(seed: int) -> None:
     findings = claimed(seed, change=True)
     assert len(findings) > 100

@@ -14,6 +14,7 @@ from exactformer.lessons.numerals import decimal, printed
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Named
 from lessons.sheets import EVERYTHING, PATTERN, entries
+from sampling import counts
 
 BUILT = built(read(EVERYTHING))
 USE = "<!-- exactformer: use capstone -->\n\n"
@@ -70,11 +71,12 @@ def test_a_changed_number_in_each_kind_of_place_is_found(right: str, wrong: str,
     assert report.status == 1
 
 
-def test_random_corruptions_are_all_found() -> None:
+@pytest.mark.parametrize("count", counts(80, 300))
+def test_random_corruptions_are_all_found(count: int) -> None:
     draw = random.Random(16)
     pool = [(text, entry) for text in texts() for entry in entries(text) if not entry.of_tokens]
     tried = 0
-    while tried < 300:
+    while tried < count:
         text, entry = draw.choice(pool)
         new = _wrong(entry.spot.text, draw)
         try:
@@ -99,9 +101,10 @@ def _wrong(text: str, draw: random.Random) -> str:
             return draw.choice(["7/3", "e", "0.123", "1/(2+e)", "√2", "-∞", "12"])
 
 
-def test_random_digits_of_views_are_all_found() -> None:
+@pytest.mark.parametrize("count", counts(20, 60))
+def test_random_digits_of_views_are_all_found(count: int) -> None:
     draw = random.Random(17)
-    for _ in range(60):
+    for _ in range(count):
         text = draw.choice(texts())
         spans = [view.written for view in _views(text)]
         start, end = draw.choice([span for span in spans if span])
@@ -115,10 +118,11 @@ def _views(text: str) -> list:  # type: ignore[type-arg]
     return [block for block in read(text).blocks if hasattr(block, "written")]
 
 
-def test_right_numbers_are_not_flagged() -> None:
+@pytest.mark.parametrize("count", counts(80, 300))
+def test_right_numbers_are_not_flagged(count: int) -> None:
     draw = random.Random(18)
     pool = [(text, entry) for text in texts() for entry in entries(text) if isinstance(entry.value, Exact | Named)]
-    for _ in range(300):
+    for _ in range(count):
         text, entry = draw.choice(pool)
         forms = [decimal(entry.value, draw.randrange(1, 30)), str(entry.value)]
         new = draw.choice([form for form in forms if "≈" not in form])

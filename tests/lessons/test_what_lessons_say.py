@@ -29,7 +29,7 @@ def test_there_are_seven_and_two_in_spanish() -> None:
     assert {name[3:] for name in LESSONS if name.startswith("es/")} == {"transformer-by-hand", "four-tokens"}
 
 
-@pytest.mark.parametrize("block", CONSOLE)
+@pytest.mark.parametrize("block", [pytest.param(each, marks=pytest.mark.large if " poster" in each else ()) for each in CONSOLE])
 def test_commands_print_what_a_lesson_shows(block: str, tmp_path: Path) -> None:
     command, *expected = block.removeprefix("$ ").rstrip("\n").split("\n")
     done = run(command, tmp_path)
