@@ -51,14 +51,20 @@ def alone(request: pytest.FixtureRequest, place: Path) -> tuple[str, str]:
     return request.param, found.stdout
 
 
+def under_way(command: list[str], place: Path, journal: Path) -> subprocess.Popen[str]:
+    """Started, and some cases are in the journal; or it has ended."""
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=place)
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and running.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= 4):
+        time.sleep(0.01)
+    return running
+
+
 def test_killed_in_the_middle_and_resumed(place: Path, alone: tuple[str, str], tmp_path: Path) -> None:
     command, expected = alone
     journal = tmp_path / "journal"
     again = [*asked(place, command), "--workers", "2", "--journal", str(journal)]
-    running = subprocess.Popen(again, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place)
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and (not journal.exists() or journal.read_bytes().count(b"\n") < 4):
-        time.sleep(0.01)
+    running = under_way(again, place, journal)
     running.kill()
     running.communicate()
     assert journal.read_bytes().count(b"\n") >= 4
@@ -73,27 +79,42 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         yield made
 
 
+def remotely(place: Path, command: str, cluster: LocalCluster, journal: Path) -> list[str]:
+    """On the cluster, whose workers open files from a path that all share."""
+    shared = {name: str(place / name) for name in ("model", "engine.npz")}
+    words = [shared.get(word, word) for word in asked(place, command)]
+    return [*words, "--cluster", cluster.address, "--journal", str(journal)]
+
+
 def test_a_cluster_that_loses_a_worker_writes_the_same(
     place: Path, alone: tuple[str, str], cluster: LocalCluster, tmp_path: Path
 ) -> None:
     command, expected = alone
     journal = tmp_path / "journal"
-    remote = [*asked(place, command), "--cluster", cluster.address, "--journal", str(journal)]
-    remote[remote.index("model")] = str(place / "model")  # workers open it from a path that all share
-    if command == "judge":
-        remote[remote.index("engine.npz")] = str(place / "engine.npz")
-    running = subprocess.Popen(remote, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=place)
-    deadline = time.monotonic() + PATIENCE
-    while (
-        time.monotonic() < deadline and running.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < 4)
-    ):
-        time.sleep(0.01)
+    running = under_way(remotely(place, command, cluster, journal), place, journal)
     victim = cluster.workers[0 if command == "certify" else 1]
     victim.kill()
     victim.wait()
     cluster.add_worker()
     said, problem = running.communicate(timeout=PATIENCE)
     assert said == expected, problem
+
+
+def test_a_scheduler_that_is_lost_loses_no_finished_case(place: Path, alone: tuple[str, str], tmp_path: Path) -> None:
+    """It is said in one line; the same command goes on, here without a cluster."""
+    command, expected = alone
+    journal = tmp_path / "journal"
+    with LocalCluster.of_two(tmp_path) as doomed:
+        running = under_way(remotely(place, command, doomed, journal), place, journal)
+        doomed.scheduler.kill()
+        said, problem = running.communicate(timeout=PATIENCE)
+        finished = journal.read_bytes().count(b"\n") - 1
+    if running.returncode == 2:  # else the last case was done before
+        assert said == ""
+        assert f"cluster {doomed.address}: the scheduler was lost" in problem.splitlines()[-1]
+    found = done([*asked(place, command), "--workers", "1", "--journal", str(journal)], place)
+    assert found.stdout == expected
+    assert f"resuming: {finished} " in found.stderr
 
 
 def test_a_model_that_is_changed_under_way_is_noticed(place: Path, tmp_path: Path) -> None:
