@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -29,3 +30,9 @@ def alone(threads: int, function: Callable[..., Any], *arguments: Any) -> Any:
     """What the function finds with so many threads."""
     with started_with(threads), get_context("spawn").Pool(1) as pool:
         return pool.apply(function, arguments)
+
+
+def resident() -> int:
+    """Most bytes resident so far."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["VmHWM"].split()[0]) * 1024

@@ -6,14 +6,13 @@ import gc
 import time
 from collections.abc import Callable
 from itertools import groupby
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
 from benchmarks import gpt2_peer, torch_peer
-from benchmarks.alone import alone
+from benchmarks.alone import alone, resident
 from benchmarks.gpt2_random import KINDS, Shape, gpt2_model, random_tensors
 from benchmarks.result import Progress, Result, Table
 from exactformer.arithmetics import arithmetic
@@ -138,12 +137,6 @@ def _seconds(work: Callable[[], Any], clock: Clock) -> float:
 
 def _ids(length: int, seed: int) -> list[int]:
     return [int(i) for i in np.random.default_rng((length, seed)).integers(0, Shape().vocabulary, length)]
-
-
-def resident() -> int:
-    """Most bytes resident so far."""
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(status["VmHWM"].split()[0]) * 1024
 
 
 # -- what is told

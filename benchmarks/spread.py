@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.alone import alone, started_with
-from benchmarks.certified import resident
+from benchmarks.alone import alone, resident, started_with
 from benchmarks.result import Progress, Result, Table
 from benchmarks.synthetic import SHAPES, write_model
 from exactformer.certificates.file import document

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import gpt2_peer, llama_peer
-from benchmarks.alone import alone
-from benchmarks.certified import resident
+from benchmarks.alone import alone, resident
 from benchmarks.result import Progress, Result, Table
 from benchmarks.synthetic import SHAPES, write_model
 from exactformer.certificates import Prepared, prove_token

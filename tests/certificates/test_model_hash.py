@@ -152,7 +152,7 @@ def test_closed_forms_count_whole_and_by_how_they_are_built() -> None:
 
 
 def test_pieces_are_no_part_of_the_hash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("exactformer.certificates.hash._PIECE", 7)
+    monkeypatch.setattr("exactformer.model.weights._PIECE", 7)
     assert model_hash(folder(tmp_path)) == HASHES["folder"]
 
 

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.certificates.hash import ALWAYS, USUAL, pieces, usual
+from exactformer.certificates.hash import ALWAYS, USUAL, usual
 from exactformer.model import Config, Model
+from exactformer.model.weights import pieces
 from exactformer.numbers import Exact
 from exactformer.numbers.digits import digits
 

@@ -11,7 +11,7 @@ tokens are called is no part of it: tokens are numbers to a proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, fields, replace
 from operator import itemgetter
 from typing import Any
@@ -20,13 +20,12 @@ import numpy as np
 
 from exactformer.hashing import Digest
 from exactformer.model import Config, ConfigError, Model, machine
-from exactformer.model.weights import block_of, widened
+from exactformer.model.weights import block_of, pieces, widened
 from exactformer.numbers import Exact, Number
 from exactformer.numbers.spelling import spelled
 
 _PURPOSE = "exactformer model 2"
 _TAKEN = "_sha256"  # where a model keeps its hash
-_PIECE = 1 << 20  # entries that are copied at a time
 
 # The settings that version 2 began with: what they are where nothing is said, and those that are always said. Frozen, whatever the
 # declared defaults become. One that is not here came later: its default changes nothing about a model, so it counts only where
@@ -151,16 +150,3 @@ def _float_bytes(piece: Any) -> memoryview:
     """As float64, which holds every shorter float; -0 + 0 is 0."""
     floats = np.add(widened(piece), 0.0, dtype=np.float64)
     return np.ascontiguousarray(floats, dtype="<f8").reshape(-1).view(np.uint8).data
-
-
-def pieces(weights: Any) -> Iterator[Any]:
-    """Parts of an array in row-major order, each small, whatever its strides."""
-    if weights.size <= _PIECE or weights.ndim == 0:
-        yield weights
-    elif weights[0].size > _PIECE:
-        for row in weights:
-            yield from pieces(row)
-    else:
-        rows = max(1, _PIECE // weights[0].size)
-        for start in range(0, len(weights), rows):
-            yield weights[start : start + rows]

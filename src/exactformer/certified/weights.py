@@ -20,7 +20,7 @@ from exactformer.certified.norms import frobenius, spectral, spectral_beside
 from exactformer.certified.slices import Sliced, check_blas, from_floats
 from exactformer.certified.slices import from_integers as slices_from_integers
 from exactformer.model.errors import InputError
-from exactformer.model.weights import place, widened
+from exactformer.model.weights import as_float64, place
 from exactformer.numbers import Exact, Named, Number, exact
 from exactformer.numbers.enclosure import ball, precision
 
@@ -57,7 +57,7 @@ def _nearest(value: arb) -> int:
 def floats_of(weights: Any) -> Any:
     """The floats nearest to the weights: themselves, or with a relative error of u (Lemma 19)."""
     if weights.dtype != object:
-        floats = np.asarray(widened(weights), dtype=np.float64)
+        floats = as_float64(weights)
         if not np.isfinite(floats).all():
             raise InputError("a weight is infinite or not a number")
         return floats

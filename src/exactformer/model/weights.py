@@ -18,6 +18,8 @@ from exactformer.model.layers.attention import AttentionWeights
 from exactformer.model.layers.mlp import MlpWeights
 from exactformer.model.layers.norm import NormWeights
 
+_PIECE = 1 << 20  # entries that are copied at a time
+
 
 def _normed(config: Config) -> bool:
     return config.norm != "none"
@@ -110,6 +112,30 @@ def place(weights: Array) -> tuple[Any, ...]:
 def widened(weights: Array) -> Array:
     """bfloat16 as float32, which has all of its numbers, and which NumPy knows how to convert quickly; others as they are."""
     return weights.astype(np.float32) if weights.dtype.name == "bfloat16" else weights
+
+
+def as_float64(weights: Array) -> Array:
+    """Floats as float64, which holds every shorter one: themselves, or a copy in the order of memory, made piece by piece."""
+    if weights.dtype == np.float64:
+        return weights
+    floats = np.empty_like(weights, dtype=np.float64)
+    turned = weights.flags.f_contiguous and not weights.flags.c_contiguous
+    for made, given in zip(*(map(pieces, (floats.T, weights.T) if turned else (floats, weights))), strict=True):
+        made[...] = widened(given)
+    return floats
+
+
+def pieces(weights: Any) -> Iterator[Any]:
+    """Parts of an array in row-major order, each small, whatever its strides."""
+    if weights.size <= _PIECE or weights.ndim == 0:
+        yield weights
+    elif weights[0].size > _PIECE:
+        for row in weights:
+            yield from pieces(row)
+    else:
+        rows = max(1, _PIECE // weights[0].size)
+        for start in range(0, len(weights), rows):
+            yield weights[start : start + rows]
 
 
 def rebuilt_weights(weights: Weights, values: dict[str, Any]) -> Weights:
