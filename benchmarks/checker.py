@@ -77,7 +77,7 @@ def certified(folder: Path, file: Path, length: int) -> int:
     model = checkpoint.model
     ids = [int(i) for i in np.random.default_rng(length).integers(0, len(model.config.vocabulary), length)]
     claims = [Claim.of(each) for each in prove_tokens(model, ids, 1, prepared=Prepared(model))]
-    certificate = certificate_of(model, ids, 19, claims, checkpoint.origin)
+    certificate = certificate_of(model, ids, 19, claims, origin=checkpoint.origin)
     assert certificate.check is not None
     certificate.save(file)
     return certificate.check.bits

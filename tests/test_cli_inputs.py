@@ -143,7 +143,9 @@ def test_numbers_of_options_have_the_digits_0_to_9(number: str) -> None:
 
 
 def test_an_input_that_is_too_long_for_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (text,) = re.findall(
+        r"```toml\n(.*?)```", (Path(__file__).parent.parent / "docs" / "commands.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     monkeypatch.setattr("exactformer.certificates.memory.available", lambda: 2**30)
     for arithmetic, needed in (("float64", "115.2"), ("arb", "1,440.0")):

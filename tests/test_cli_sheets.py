@@ -1,4 +1,4 @@
-"""Every command on worksheets without positions, the README's own included, and on the built-in examples."""
+"""Every command on worksheets without positions, that of the documentation included, and on the built-in examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import exactformer as xf
 from cli_runs import run
 from exactformer.worksheets import Input, examples
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 SINUSOIDAL = """
 title = "Positions without a table"
 [model]
@@ -34,13 +34,13 @@ tokens = "a b"
 """
 
 
-@pytest.fixture(params=["readme", "sinusoidal"])
+@pytest.fixture(params=["page", "sinusoidal"])
 def sheet(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A worksheet of a model that has no longest input."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     text = SINUSOIDAL
-    if request.param == "readme":
-        (text,) = re.findall(r"```toml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    if request.param == "page":
+        (text,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
     assert xf.load(path).model.config.length is None

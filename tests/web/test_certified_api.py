@@ -211,10 +211,10 @@ def test_a_model_that_cannot_be_prepared_says_why(tmp_path: Path) -> None:
         assert (about(server)["state"], about(server)["line"]) == ("failed", line)
 
 
-def test_the_worksheet_of_the_readme_is_served(tmp_path: Path) -> None:
+def test_the_worksheet_of_the_documentation_is_served(tmp_path: Path) -> None:
     """It has no table of positions. From a file, or from the text that standard input gave, also to a second process."""
-    readme = Path(__file__).parent.parent.parent / "README.md"
-    (text,) = re.findall(r"```toml\n(.*?)```", readme.read_text(encoding="utf-8"), re.DOTALL)
+    page = Path(__file__).parent.parent.parent / "docs" / "commands.md"
+    (text,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     with Serving(workers=2, model=str(tmp_path / "mine.toml")) as server:
         found = ask(server, "certify", tokens=2, number=2)
