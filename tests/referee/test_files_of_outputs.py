@@ -94,6 +94,8 @@ def test_modules_have_the_names_of_steps(tmp_path: Path) -> None:
         ({"logits": np.zeros((2, 3))}, "has no 'ids'; there are 'logits'"),
         ({"ids": IDS.astype(float), "logits": np.zeros((2, 3))}, "'ids': is not a table of whole numbers"),
         ({"ids": np.array([[-1, -1, 2]]), "logits": np.zeros((1, 3))}, "'ids': prompt 0: is empty"),
+        ({"ids": np.zeros((0, 3), dtype=int), "logits": np.zeros((0, 3))}, "'ids': holds no prompts"),
+        ({"ids": np.array([[1]]), "logits": np.zeros((1, 3), dtype=int)}, "'logits': holds whole numbers"),
         ({"ids": np.array([[0, -1, 2]]), "logits": np.zeros((1, 3))}, "'ids': prompt 0: -1 stands before an id"),
         ({"ids": IDS, "logits": np.zeros((3, 3))}, "'logits': has the shape 3 × 3, where there are 2 prompts"),
         ({"ids": IDS, "logits": np.zeros((2, 1, 3))}, "'logits': has 1 × 3 for prompt 0, which has 3 tokens"),

@@ -13,6 +13,7 @@ from exactformer.certificates.memory import available
 from exactformer.certificates.memory import shown as shown_size
 from exactformer.checkpoints.safetensors import Tensor, read_tensors
 from exactformer.messages import quoted
+from exactformer.model.weights import widened
 from exactformer.numbers.formats import FORMATS, Format
 from exactformer.reading import Saved, saved_array, saved_arrays, times
 from exactformer.referee.outputs import Engine, Given, OutputsError
@@ -47,6 +48,8 @@ def read_arrays(path: Path, ids: Sequence[int] | None, dtype: Format | None, mod
         table = _whole(path, columns, "ids")
         formats = {columns[name].format for name in columns if columns[name].format}
         tokens = _whole(path, columns, "tokens") if "tokens" in columns else None
+        if whole := [column for column in columns.values() if not column.format]:
+            raise OutputsError(f"{whole[0].where}: holds whole numbers; what an engine computes are {', '.join(FORMATS)}")
         found = {modules.get(name, name): _floats(column) for name, column in columns.items() if column.format}
         if tokens is not None:
             found["tokens"] = tokens
@@ -97,7 +100,7 @@ def _check_memory(path: Path, columns: dict[str, Column]) -> None:
 
 
 def _floats(column: Column) -> Any:
-    return column.read()
+    return widened(column.read())
 
 
 def _whole(path: Path, columns: dict[str, Column], name: str) -> Any:
@@ -119,6 +122,8 @@ def _only(path: Path, formats: set[str]) -> Format:
 
 def _prompts(path: Path, table: Any, found: dict[str, Any]) -> list[Given]:
     table = np.atleast_2d(table)
+    if not len(table):
+        raise OutputsError(f"{path}: 'ids': holds no prompts")
     for name, values in found.items():
         if values.ndim < 1 or len(values) != len(table):
             raise OutputsError(
