@@ -64,6 +64,7 @@ class Report(Shown):
     seconds: float = 0.0
     resumed: int = 0  # cases that an earlier run had finished
     leads: Leads | None = None  # of batches
+    sets: int | None = None  # sets of inputs that were looked at, where it was proved by sets
     loss: tuple[Fraction, Fraction] | None = None  # two ends around the mean cross-entropy, where it was asked for
 
     @property
