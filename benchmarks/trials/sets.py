@@ -123,8 +123,8 @@ def run(progress: Progress) -> Result:
     told = (
         f"{NUMBER:,} networks of one attention layer drawn at random, of one or two heads, two to six tokens and up to five "
         f"positions; {_NEAR_TIES:.0%} of them have tokens whose logits nearly tie, down to 10^−18. "
-        "Rules (max, min, first, last), domains and budgets are drawn. The true number of right answers, input by input in certified batches and limbs, must lie between "
-        "the two counts by sets; where the budget is enough, they must be equal to it."
+        "Rules (max, min, first, last), domains and budgets are drawn. The true number of right answers, input by input in "
+        "certified batches and limbs, must lie between the two counts by sets; where the budget is enough, they must equal it."
     )
     rows = tuple((name, f"{number:,}") for name, number in counts.items())
     parts = (told, Table(("", "number"), rows), f"{len(failed)} counts were false.")

@@ -109,15 +109,31 @@ def test_nothing_is_said_of_weights_that_are_all_but_0(monkeypatch: pytest.Monke
     assert right(tables)
 
 
-def test_weights_of_several_heads_are_bounded_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One head leads by 1/3 where the other may be behind by 1: together neither."""
-    says = np.zeros((2, 2, 2, 2))
-    says[0, :, :, 1] = [[1.0, 0.0], [0.0, 0.0]]
-    says[1, :, :, 1] = [[-1.0, 0.0], [0.0, 0.0]]
-    weights = np.array([[[1.0, 1.0], [2.0, 2.0]], [[1.0, 1.0], [0.01, 0.01]]])
-    assert not right(Tables(weights, says, np.ones(2)))
-    monkeypatch.setattr(np, "maximum", lambda *_: 1e9)  # light weights taken for heavy ones
-    assert right(Tables(weights, says, np.ones(2)))
+def test_shares_of_several_heads_are_bounded_from_both_sides() -> None:
+    """Random tables: whatever is said of a set holds, as fractions, for each of its inputs; and single inputs are decided."""
+    random, said = np.random.default_rng(SEED), 0
+    for _ in range(40):
+        says = random.standard_normal((2, 3, 3, 3)) + 1.2 * (np.arange(3) == 2)
+        tables = Tables(random.random((2, 3, 3)), says, np.array([9.0, 9.0]))
+        root = Root(1, 2, np.ones((2, 3), dtype=bool), False)
+        bound = Bounding(tables, root)
+        leads = [lead(tables, [*ids, 1], 2) for ids in product(range(3), repeat=2)]
+        assert not bound.at_root.right[0] or min(leads) > 0
+        assert not bound.at_root.wrong[0] or max(leads) < 0
+        found = search(bound, root, 100)
+        assert (found.right, found.wrong) == (sum(x > 0 for x in leads), sum(x < 0 for x in leads))
+        said += bool(bound.at_root.right[0])
+    assert 5 < said < 35
+
+
+def lead(tables: Tables, ids: list[int], answer: int) -> Fraction:
+    """Of the answer over the best other token, in fractions."""
+    logits = [Fraction(0)] * 3
+    for weights, says in zip(tables.weights, tables.says, strict=True):
+        w = [Fraction(float(weights[place, token])) for place, token in enumerate(ids)]
+        for v in range(3):
+            logits[v] += sum(x * Fraction(float(says[place, ids[place], v])) for place, x in enumerate(w)) / sum(w)
+    return logits[answer] - max(logit for v, logit in enumerate(logits) if v != answer)
 
 
 def test_floats_beside_their_ball_are_refused() -> None:

@@ -100,7 +100,7 @@ class Counter:
         return result.of(np.flatnonzero((tokens > 0).all(axis=1) & (supply.any(axis=1) | ~result.needs)))
 
     def inputs(self, sets: Sets) -> list[list[int]]:
-        """The tokens of sets of one input each, the last one included."""
+        """The first input of each set that needs nothing, the last token included."""
         free, tokens = self.root.allowed.shape
         inside = self.root.allowed & (np.arange(tokens) >= sets.low[..., None]) & (np.arange(tokens) <= sets.high[..., None])
         return [[*row, self.root.last] for row in inside.argmax(axis=2).tolist()] if free else [[self.root.last]] * len(sets)

@@ -17,12 +17,12 @@ from exactformer.proofs.boxes import ROOTS, Root, roots
 from exactformer.proofs.chunks import RunError
 from exactformer.proofs.deciding import Deciding
 from exactformer.proofs.judging import judge
-from exactformer.proofs.report import PROVED, REFUTED, UNDECIDED, Report
+from exactformer.proofs.report import MOST_KEPT, PROVED, REFUTED, UNDECIDED, Failure, Report
 from exactformer.proofs.rules import Demand, Rule
 from exactformer.proofs.searching import search
 from exactformer.proofs.summing import misled
 
-_FIELDS = {"root", "inputs", "right", "wrong", "sets", "alone"}
+_FIELDS = {"root", "inputs", "right", "wrong", "sets", "alone", "misled"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,17 @@ class Asked:
     @property
     def name(self) -> list[int]:
         return [self.length, self.root.last, self.root.answer]
+
+    def has(self, ids: list[Any]) -> bool:
+        """Is it one of these inputs?"""
+        *free, last = ids if ids and all(type(i) is int for i in ids) else [-1]
+        root = self.root
+        return (
+            last == root.last
+            and len(free) == len(root.allowed)
+            and all(0 <= i < len(row) and row[i] for i, row in zip(free, root.allowed, strict=True))
+            and (not root.needs or root.answer in free)
+        )
 
     def __repr__(self) -> str:
         return f"inputs of {self.length} tokens that end with token {self.root.last} and demand token {self.root.answer}"
@@ -66,22 +77,28 @@ class Surveying:
         found = search(bounding, root, asked.budget)
         right, wrong = found.right, found.wrong
         for ids in found.alone[: asked.budget]:
-            verdict = self._alone(ids, root.answer)
+            verdict, _ = self._alone(ids, root.answer)
             right, wrong = right + (verdict == PROVED), wrong + (verdict == REFUTED)
         if right + wrong < root.size and self.model.config.heads == 1:
             least, most = misled(bounding, root)
             right, wrong = max(right, root.size - most), max(wrong, least)
-        counts = {"right": right, "wrong": wrong, "sets": found.looked, "alone": len(found.alone)}
+        named = []
+        for ids in found.misled[:MOST_KEPT]:
+            verdict, said = self._alone(ids, root.answer)
+            if verdict == PROVED:
+                raise AssertionError(f"{ids} is wrong as one of a set, and right by itself")
+            named.append([ids, said])
+        counts = {"right": right, "wrong": wrong, "sets": found.looked, "alone": len(found.alone), "misled": named}
         return {"root": asked.name, "inputs": root.size} | counts
 
-    def _alone(self, ids: list[int], answer: int) -> str:
-        """The verdict on one input, in limbs or by the last arithmetic, as of an input that batches leave open."""
+    def _alone(self, ids: list[int], answer: int) -> tuple[str, str | None]:
+        """The verdict on one input and what is said there, in limbs or by the last arithmetic, as where batches leave it open."""
         names = self.model.config.vocabulary
         report = Report("", "certified", tuple((name,) for name in names), 1, 1)
         answers = read(list(self._deciding.alone(ids)), 1, names, "certified")
         demanded = Demand(frozenset([names[answer]]))
         judge(report, lambda *_: demanded, tuple(names[i] for i in ids), answers, names)
-        return next(verdict for verdict, number in report.counts.items() if number)
+        return next(verdict for verdict, number in report.counts.items() if number), answers[0].token
 
 
 class Survey(Sequence[Asked]):
@@ -96,6 +113,7 @@ class Survey(Sequence[Asked]):
             raise RunError("sets of inputs are for domains that are products of sets of tokens, and not for lists of inputs")
         for box in boxes:
             check_shape(model.config, len(box.choices))
+        self.vocabulary = model.config.vocabulary
         self.word, self.choices, self.budget = word, [box.choices for box in boxes], budget
         found = [(len(box.choices), root) for box in boxes for root in roots(word, box.choices, len(model.config.vocabulary))]
         self.inputs, cases = sum(root.size for _, root in found), len(found)
@@ -124,14 +142,21 @@ class Survey(Sequence[Asked]):
         _demand(said["inputs"] == asked.root.size, "is of another number of inputs")
         _demand(said["right"] + said["wrong"] <= asked.root.size, "decides more inputs than there are")
         _demand(said["sets"] >= 1, "looked at nothing")
+        _demand(isinstance(said["misled"], list) and len(said["misled"]) <= said["wrong"], "has no list of wrong inputs")
+        for entry in said["misled"]:
+            _demand(isinstance(entry, list) and len(entry) == 2, "has a wrong input that is none")
+            _demand(isinstance(entry[0], list) and asked.has(entry[0]), "names an input that is not of its set")
+            _demand(entry[1] is None or entry[1] in self.vocabulary, "names a token that there is not")
         return asked
 
     def add(self, report: Report, said: Any) -> None:
         """A result, which is checked once more."""
-        self.read(said)
+        answer = self.vocabulary[self.read(said).root.answer]
         report.counts[PROVED] += said["right"]
         report.counts[REFUTED] += said["wrong"]
         report.counts[UNDECIDED] += said["inputs"] - said["right"] - said["wrong"]
+        for ids, token in said["misled"]:
+            report.failed(Failure(tuple(self.vocabulary[i] for i in ids), (answer,), token, (), REFUTED, ""))
         report.sets = (report.sets or 0) + said["sets"] + said["alone"]
 
 

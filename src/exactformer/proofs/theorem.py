@@ -77,7 +77,7 @@ def prove(
     if not many and (places is not None or loss or wrong is not None or isinstance(inputs, Product)):
         raise RunError(f"arithmetic {arithmetic_name}: positions, losses, products and lists of what is wrong go with certified")
     if sets is not None and (not many or places is not None or steps != 1 or loss or wrong is not None or sets < 1):
-        raise RunError("sets: go with the arithmetic certified and one token after the input, without losses or what is wrong")
+        raise RunError("a proof by sets of inputs is for one token after the input, in the arithmetic certified, without losses")
     start, before, kept = time.monotonic(), model_fingerprint(model), list[int]()
 
     def heard(done: int, total: int) -> None:
