@@ -23,8 +23,8 @@ from exactformer.proofs.expressions import read_rule
 from exactformer.proofs.fitting import Fitted
 
 NUMBER = 3000
-_NEAR_TIES = 0.3  # the share of networks that have them
-_MOST = 1500  # inputs of a domain
+_NEAR_TIES = 0.2  # the share of networks that have them
+_MOST, _MOST_NEAR = 400, 30  # inputs of a domain; where logits nearly tie, which takes limbs
 _ENOUGH = 10**6  # a budget that is never used up
 
 
@@ -76,10 +76,11 @@ def drawn_model(rng: random.Random, tokens: int, length: int, near_ties: bool) -
 
 def tried(rng: random.Random) -> Tried:
     tokens, length = rng.randint(2, 6), rng.randint(1, 5)
-    model = drawn_model(rng, tokens, length, rng.random() < _NEAR_TIES)
+    near_ties = rng.random() < _NEAR_TIES
+    model = drawn_model(rng, tokens, length, near_ties)
     names = model.config.vocabulary
     choices = [tuple(rng.sample(names, rng.randint(1, tokens))) for _ in range(length)]
-    while prod(map(len, choices)) > _MOST:
+    while prod(map(len, choices)) > (_MOST_NEAR if near_ties else _MOST):
         place = max(range(length), key=lambda n: len(choices[n]))
         choices[place] = choices[place][:-1]
     word, domain, budget = rng.choice(list(ROOTS)), Product(tuple(choices)), rng.choice((1, 12, 200, _ENOUGH))

@@ -55,18 +55,19 @@ class OneLayer:
 
 def check_shape(config: Config, length: int) -> None:
     """Refuse what is not one attention layer, read from the last position."""
-    wanted = {
-        "one block": config.blocks == 1,
-        "no MLP": not config.mlp,
-        "no norm": config.norm == "none" and not config.qk_norm,
-        "positions that are added, or none": config.positions != "rotary",
-        "no caps": config.score_cap is None and config.logit_cap is None,
-        "soft attention as usual": not (config.hard or config.late_mask or config.mixed_sharing),
-        "logits": config.unembedding != "none",
+    others = {
+        f"{config.blocks} blocks": config.blocks != 1,
+        "an MLP": bool(config.mlp),
+        "a norm": config.norm != "none" or config.final_norm or config.qk_norm,
+        "rotary positions": config.positions == "rotary",
+        "a cap": config.score_cap is not None or config.logit_cap is not None,
+        "hard attention": config.hard,
+        "attention with a mistake": config.late_mask or config.mixed_sharing,
+        "no logits": config.unembedding == "none",
     }
-    for what, holds in wanted.items():
-        if not holds:
-            raise ShapeError(f"sets of inputs are for networks of one attention layer and nothing else: this one has not {what}")
+    for what, has in others.items():
+        if has:
+            raise ShapeError(f"sets of inputs are for networks of one attention layer and nothing else: this one has {what}")
     tokens = len(config.vocabulary)
     if max(config.heads, tokens) * length * tokens * tokens > _MOST:
         raise ShapeError(f"sets of inputs: {tokens:,} tokens at {length} positions are too many for tables of all pairs of tokens")
@@ -80,7 +81,7 @@ def one_layer(model: Model, length: int) -> OneLayer:
     >>> from exactformer.worksheets import load
     >>> one_layer(load("capstone").model, 2).weights.shape
     Traceback (most recent call last):
-    exactformer.certified.one_layer.ShapeError: sets of inputs are for networks of one attention layer ...: this one has not no MLP
+    exactformer.certified.one_layer.ShapeError: sets of inputs are for networks of one attention layer ...: this one has an MLP
     """
     config, weights, ops = model.config, model.weights, ArbArithmetic(_BITS)
     check_shape(config, length)
@@ -100,7 +101,7 @@ def one_layer(model: Model, length: int) -> OneLayer:
     stream = x[-1] if config.residual else ops.zeros_like(x[-1])
     own = ops.linear(stream if attn.b_O is None else ops.add(stream, given(attn.b_O)), unembedding, given(weights.b_U))
     seen = config.sight_at(0).seen(1, length)[0]
-    by_last = np.moveaxis(scores, 0, 1).reshape(tokens, heads, length, tokens)
+    by_last = np.moveaxis(_known(scores), 0, 1).reshape(tokens, heads, length, tokens)
     return OneLayer(
         np.array([[_weights(one, seen) for one in each] for each in by_last]),
         _floats(copied).reshape(heads, length, tokens, tokens),
@@ -127,9 +128,15 @@ def _weights(scores: Any, seen: Any) -> Any:
     return result
 
 
+def _known(balls: Any) -> Any:
+    if not all(isinstance(ball, arb) for ball in balls.ravel()):
+        raise ShapeError("sets of inputs: a number of the network is not known, or beyond what balls hold")
+    return balls
+
+
 def _floats(balls: Any) -> Any:
     """The float next to each ball: checked to be within 2u of itself and η of all that the ball holds."""
-    found = np.array([float(ball.mid()) for ball in balls.ravel()])
+    found = np.array([float(ball.mid()) for ball in _known(balls).ravel()])
     with precision(_BITS):
         least, unit = arb(_LEAST), arb(2 * bounds.UNIT)
         for ball, number in zip(balls.ravel(), found.tolist(), strict=True):

@@ -63,7 +63,7 @@ class Deciding:
             "least": found.least(batch),
             "leads": [found.histogram(RIGHT), found.histogram(WRONG)],
             "loss": found.total_loss(),
-            "open": {str(n): list(self.alone(batch.ids[n].tolist())) for n in open_ones},
+            "open": {str(n): list(self._alone(batch.ids[n].tolist())) for n in open_ones},
         }
 
     @property
@@ -94,7 +94,7 @@ class Deciding:
     def _logits(self, ids: Any, asked: tuple[int, ...]) -> Iterable[tuple[int, Ball, Any]]:
         return logits_at(self._prepared, ids, asked)
 
-    def alone(self, ids: list[int]) -> Iterator[dict[str, Any]]:
+    def _alone(self, ids: list[int]) -> Iterator[dict[str, Any]]:
         """The answers to one input, in certified arrays with as many limbs as it takes."""
         if self.positions is None:
             found = prove_tokens(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
+
 from exactformer.certified.one_layer import OneLayer, check_shape, one_layer
 from exactformer.hashing import Digest
 from exactformer.model import Model, machine
 from exactformer.proofs.answers import AnswerError, read
-from exactformer.proofs.batches import Box, Inputs, parts_of
+from exactformer.proofs.batches import Batch, Box, Inputs, parts_of
 from exactformer.proofs.bounding import Bounding
 from exactformer.proofs.boxes import ROOTS, Root, roots
 from exactformer.proofs.chunks import RunError
@@ -76,29 +78,34 @@ class Surveying:
         bounding = Bounding(layer.of(root.last), root)
         found = search(bounding, root, asked.budget)
         right, wrong = found.right, found.wrong
-        for ids in found.alone[: asked.budget]:
-            verdict, _ = self._alone(ids, root.answer)
-            right, wrong = right + (verdict == PROVED), wrong + (verdict == REFUTED)
+        verdicts = [verdict for verdict, _ in self._alone(found.alone[: asked.budget], root.answer)]
+        right, wrong = right + verdicts.count(PROVED), wrong + verdicts.count(REFUTED)
         if right + wrong < root.size and self.model.config.heads == 1:
             least, most = misled(bounding, root)
             right, wrong = max(right, root.size - most), max(wrong, least)
-        named = []
-        for ids in found.misled[:MOST_KEPT]:
-            verdict, said = self._alone(ids, root.answer)
-            if verdict == PROVED:
-                raise AssertionError(f"{ids} is wrong as one of a set, and right by itself")
-            named.append([ids, said])
+        some = found.misled[:MOST_KEPT]
+        said = self._alone(some, root.answer)
+        if any(verdict == PROVED for verdict, _ in said):
+            raise AssertionError(f"{asked}: one of {some} is wrong as one of a set, and right by itself")
+        named = [[ids, token] for ids, (_, token) in zip(some, said, strict=True)]
         counts = {"right": right, "wrong": wrong, "sets": found.looked, "alone": len(found.alone), "misled": named}
         return {"root": asked.name, "inputs": root.size} | counts
 
-    def _alone(self, ids: list[int], answer: int) -> tuple[str, str | None]:
-        """The verdict on one input and what is said there, in limbs or by the last arithmetic, as where batches leave it open."""
-        names = self.model.config.vocabulary
-        report = Report("", "certified", tuple((name,) for name in names), 1, 1)
-        answers = read(list(self._deciding.alone(ids)), 1, names, "certified")
-        demanded = Demand(frozenset([names[answer]]))
-        judge(report, lambda *_: demanded, tuple(names[i] for i in ids), answers, names)
-        return next(verdict for verdict, number in report.counts.items() if number), answers[0].token
+    def _alone(self, inputs: list[list[int]], answer: int) -> list[tuple[str, str | None]]:
+        """The verdict on each input, and what is said there: by a batch, and what that leaves open as a proof by batches does."""
+        if not inputs:
+            return []
+        names, number = self.model.config.vocabulary, len(inputs)
+        batch = Batch(0, np.array(inputs), np.full((number, 1, 1), answer), np.zeros(number, dtype=int), ("demanded",))
+        decided, demanded = self._deciding(batch), Demand(frozenset([names[answer]]))
+        found: list[tuple[str, str | None]] = [(PROVED, names[answer])] * number
+        for n, _, winner, _ in decided["wrong"]:
+            found[n] = REFUTED, names[winner]
+        for n, said in decided["open"].items():
+            report, answers = Report("", "certified", tuple((name,) for name in names), 1, 1), read(said, 1, names, "certified")
+            judge(report, lambda *_: demanded, tuple(names[i] for i in inputs[int(n)]), answers, names)
+            found[int(n)] = next(verdict for verdict, times in report.counts.items() if times), answers[0].token
+        return found
 
 
 class Survey(Sequence[Asked]):
@@ -108,9 +115,9 @@ class Survey(Sequence[Asked]):
         word = getattr(getattr(rule, "inner", rule), "word", None)
         if word not in ROOTS or getattr(rule, "positions", None) is not None:
             raise RunError(f"sets of inputs are for the rules {', '.join(ROOTS)}, whose answers whole sets have in common")
-        boxes = [part for part in parts_of(inputs, model.config.vocabulary) if isinstance(part, Box)]
         if isinstance(inputs, list):
             raise RunError("sets of inputs are for domains that are products of sets of tokens, and not for lists of inputs")
+        boxes = [part for part in parts_of(inputs, model.config.vocabulary) if isinstance(part, Box)]
         for box in boxes:
             check_shape(model.config, len(box.choices))
         self.vocabulary = model.config.vocabulary
