@@ -233,6 +233,30 @@ def test_one_layer_is_the_network() -> None:
         assert np.allclose(found, forward(model, ids, FloatArithmetic("float64"))[-1], rtol=1e-12)
 
 
+FOUR = Path(__file__).parents[2] / "training/maxima/results/four/worksheet.toml"
+
+
+@pytest.mark.large
+def test_all_sequences_of_four_numbers_below_64() -> None:
+    """16,777,216 inputs, minutes of work one by one; by sets with a tenth of the rows at most."""
+    model, rule = question(str(FOUR))
+    domain = Product((model.config.vocabulary,) * 4)
+    by_sets = prove(model, domain, rule, arithmetic_name="certified", sets=2_000_000)
+    assert by_sets.counts == prove(model, domain, rule, arithmetic_name="certified").counts
+    assert by_sets.sets is not None
+    assert by_sets.sets < 64**4 / 10
+
+
+def test_sequences_of_ten_numbers_below_64() -> None:
+    """64^10 inputs: those that end with 12, as all would take seconds."""
+    model, rule = question(str(FOUR.parents[4] / "src/exactformer/models/largest-of-ten/worksheet.toml"))
+    names = model.config.vocabulary
+    report = prove(model, Product((*(names,) * 9, ("12",))), rule, arithmetic_name="certified", workers=1, sets=100_000)
+    assert report.sequences == 64**9
+    assert report.counts["undecided"] == 0
+    assert [failure.token for failure in report.failures] == ["43"] * report.counts["refuted"]
+
+
 def test_sets_are_plain_data() -> None:
     low = np.zeros((2, 1), dtype=np.int32)
     both = Sets(low, low + 3, np.zeros(2, dtype=bool))

@@ -39,7 +39,7 @@ def search(bounding: Bounding, root: Root, budget: int) -> Found:
         most = min(_AT_ONCE, budget - found.looked)
         chosen = np.arange(len(waiting))
         if len(waiting) > most:
-            chosen = np.argpartition(-sizes.astype(float), most - 1)[:most]
+            chosen = np.argpartition(-np.log(counter.tokens(waiting)).sum(axis=1), most - 1)[:most]  # sizes may be beyond floats
         rest = np.ones(len(waiting), dtype=bool)
         rest[chosen] = False
         now, now_sizes, waiting, sizes = waiting.of(chosen), sizes[chosen], waiting.of(rest), sizes[rest]
