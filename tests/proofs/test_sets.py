@@ -27,11 +27,11 @@ from sampling import counts
 SEED = 18
 
 
-@pytest.mark.parametrize("number", counts(40, 400))
+@pytest.mark.parametrize("number", counts(12, 100))
 def test_counts_by_sets_surround_or_meet_those_one_by_one(number: int) -> None:
     found = list(trials.trials(number, SEED))
-    assert not [each.failed for each in found if each.failed]
-    assert sum(each.right[0] < each.right[1] for each in found) > number // 20  # budgets do end
+    assert not [line for each in found for line in each.failed]
+    assert 0 < sum(each.counts - each.met for each in found) < sum(each.met for each in found)  # budgets do end
 
 
 def test_roots_are_all_inputs_once() -> None:

@@ -95,9 +95,8 @@ _RULE = (
 def command(
     source: str, length: int | None, domain: str | None, rule: str | None, steps: int | None, positions: str | None, count: bool,
     sets: bool, budget: int, wrong: Path | None, strength: str | None, journal: Path | None, workers: int | None,
-    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, asked: Input,
-    reading: str, changes: tuple[str, ...], hard: bool, mask: str | None,
-    digits: int, arithmetic: str, form: str, output: Path | None,
+    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, asked: Input, reading: str,
+    changes: tuple[str, ...], hard: bool, mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
     from exactformer.worksheets.cost import PROVING
