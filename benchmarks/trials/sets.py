@@ -141,8 +141,8 @@ def run(progress: Progress) -> Result:
     told = (
         f"{NUMBER:,} networks of one attention layer drawn at random, of one or two heads, two to six tokens and up to five "
         f"positions, each with a domain; {_NEAR_TIES:.0%} of them have tokens whose logits nearly tie, down to 10^−18. "
-        f"For every rule (max, min, first, last) and budget ({', '.join(f'{budget:,}' for budget in BUDGETS)} sets) the true number of right "
-        "answers, input by input in certified batches and limbs, must lie between the two counts by sets; with the last budget, "
+        f"For every rule (max, min, first, last) and budget ({', '.join(f'{budget:,}' for budget in BUDGETS)} sets) the true number of "
+        "right answers, input by input in certified batches and limbs, must lie between the two counts by sets; with the last budget, "
         "they must equal it."
     )
     rows = tuple((name, f"{number:,}") for name, number in counts.items())
