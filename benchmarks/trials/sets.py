@@ -138,12 +138,12 @@ def run(progress: Progress) -> Result:
         failed += result.failed
         if n % 50 == 0:
             progress(f"{n} of {NUMBER} networks, {counts['counts by sets']:,} counts, {len(failed)} failed")
+    budgets = ", ".join(f"{budget:,}" for budget in BUDGETS)
     told = (
         f"{NUMBER:,} networks of one attention layer drawn at random, of one or two heads, two to six tokens and up to five "
         f"positions, each with a domain; {_NEAR_TIES:.0%} of them have tokens whose logits nearly tie, down to 10^−18. "
-        f"For every rule (max, min, first, last) and budget ({', '.join(f'{budget:,}' for budget in BUDGETS)} sets) the true number of "
-        "right answers, input by input in certified batches and limbs, must lie between the two counts by sets; with the last budget, "
-        "they must equal it."
+        f"For every rule (max, min, first, last) and budget ({budgets} sets) the true number of right answers, input by input "
+        "in certified batches and limbs, must lie between the two counts by sets; with the last budget, they must equal it."
     )
     rows = tuple((name, f"{number:,}") for name, number in counts.items())
     parts = (told, Table(("", "number"), rows), f"{len(failed)} counts were false.")
