@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -24,9 +24,10 @@ from exactformer.proofs.boxes import ROOTS
 from exactformer.proofs.deciding import Deciding
 from exactformer.proofs.expressions import read_rule
 from exactformer.proofs.fitting import Fitted
+from exactformer.proofs.runner import run as computed
 from exactformer.proofs.surveying import Survey, Surveying
 
-NUMBER = 500
+NUMBER = 300
 BUDGETS = (1, 60, 10**6)  # the last is never used up
 _NEAR_TIES = 0.2  # the share of networks that have them
 _MOST, _MOST_NEAR = 400, 30  # inputs of a domain; where logits nearly tie, which takes limbs
@@ -104,7 +105,7 @@ def tried(rng: random.Random) -> Tried:
         choices[place] = choices[place][:-1]
     domain = Product(tuple(choices))
     ids = np.array([model.ids(each) for each in domain])
-    true, surveying, failed, met = winners(model, ids), Surveying(model, None), list[str](), 0
+    true, surveying, failed, met = winners(model, ids), Surveying(model, None, named=0), list[str](), 0
     for word, budget in product(ROOTS, BUDGETS):
         rule = Fitted(read_rule(word), names)
         wanted = rule.arrays(ids, names)[0][:, 0]
@@ -119,16 +120,22 @@ def tried(rng: random.Random) -> Tried:
     return Tried(model.config.heads, domain.size, counts, met, int((true == -1).sum()), tuple(failed))
 
 
-def trials(number: int, seed: int = 0) -> Iterator[Tried]:
-    for n in range(number):
-        result = tried(random.Random(f"{seed} {n}"))
-        yield replace(result, failed=tuple(f"network {n} of seed {seed}: {line}" for line in result.failed))
+def numbered(place: tuple[int, int]) -> dict[str, Any]:
+    """A network of a seed, as plain data."""
+    seed, n = place
+    result = tried(random.Random(f"{seed} {n}"))
+    return asdict(replace(result, failed=tuple(f"network {n} of seed {seed}: {line}" for line in result.failed)))
+
+
+def trials(number: int, seed: int = 0, workers: int | None = 1) -> Iterator[Tried]:
+    for _, result in computed(numbered, [(seed, n) for n in range(number)], fingerprint="", workers=workers):
+        yield Tried(**result)
 
 
 def run(progress: Progress) -> Result:
     counts: Counter[str] = Counter()
     failed: list[str] = []
-    for n, result in enumerate(trials(NUMBER), 1):
+    for n, result in enumerate(trials(NUMBER, workers=None), 1):
         counts["networks"] += 1
         counts["of them, of several heads"] += result.heads > 1
         counts["inputs, one by one"] += result.inputs

@@ -55,13 +55,16 @@ class Asked:
 
 
 class Surveying:
-    """What is proved of the sets of a root: branch and bound; then single inputs in limbs; or what is left, counted by sums."""
+    """What is proved of the sets of a root: branch and bound; then single inputs in limbs; or what is left, counted by sums.
 
-    def __init__(self, model: Model, last: str | None) -> None:
-        self.model, self.last = model, last
+    So many wrong inputs of each root are `named`, each proved once more by itself.
+    """
+
+    def __init__(self, model: Model, last: str | None, named: int = MOST_KEPT) -> None:
+        self.model, self.last, self.named = model, last, named
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"model": self.model, "last": self.last}
+        return {"model": self.model, "last": self.last, "named": self.named}
 
     @cached_property
     def _layer(self) -> Any:
@@ -83,7 +86,7 @@ class Surveying:
         if right + wrong < root.size and self.model.config.heads == 1:
             least, most = misled(bounding, root)
             right, wrong = max(right, root.size - most), max(wrong, least)
-        some = found.misled[:MOST_KEPT]
+        some = found.misled[: self.named]
         said = self._alone(some, root.answer)
         if any(verdict == PROVED for verdict, _ in said):
             raise AssertionError(f"{asked}: one of {some} is wrong as one of a set, and right by itself")
