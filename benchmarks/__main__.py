@@ -18,6 +18,7 @@ from benchmarks import (
     oracle,
     plan,
     report,
+    sets,
     sizes,
     spread,
     streamed,
@@ -39,6 +40,7 @@ BENCHMARKS = (
     spread,
     streamed,
     theorems,
+    sets,
     claims,
 )  # each has run(progress) -> Result, or None
 

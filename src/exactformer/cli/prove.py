@@ -39,8 +39,8 @@ SEARCH = "search"
 _OF_SCHEDULES = ("tile", "forget_rescaling", "prompt", "ids", "tokens", "digits")
 _MOST_INPUTS = 5_000_000
 _OF_THEOREMS = (
-    "length", "domain", "rule", "steps", "positions", "count", "wrong", "strength", "journal", "workers", "cluster", "form",
-    "arithmetic", "changes", "hard", "mask",
+    "length", "domain", "rule", "steps", "positions", "count", "sets", "budget", "wrong", "strength", "journal", "workers",
+    "cluster", "form", "arithmetic", "changes", "hard", "mask",
 )  # fmt: skip
 _BATCHES = "certified"  # the arithmetic that takes many inputs at once
 _RULE = (
@@ -61,6 +61,8 @@ _RULE = (
 @click.option("--steps", type=Whole(1, 64), help="For a function: how many tokens it demands, each fed back.  [default: 1]")
 @click.option("--positions", metavar="NUMBERS|all", help="Read answers at these positions of the input, and not after it.")
 @click.option("--count", is_flag=True, help="Count the inputs that satisfy the rule, with leads and the mean cross-entropy.")
+@click.option("--sets", is_flag=True, help="With --count: prove whole sets of inputs at once, for domains of any size.")
+@click.option("--budget", type=Whole(1), default=2_000_000, show_default=True, help="With --sets: look at so many sets.")
 @click.option(
     "--wrong", metavar="FILE", type=click.Path(path_type=Path), callback=writable,
     help="Write every input that is not proved right to a table (CSV), with its lead.",
@@ -92,9 +94,9 @@ _RULE = (
 @output_option
 def command(
     source: str, length: int | None, domain: str | None, rule: str | None, steps: int | None, positions: str | None, count: bool,
-    wrong: Path | None, strength: str | None, journal: Path | None, workers: int | None, cluster: str | None, schedule: str | None,
-    tile: int, forget_rescaling: bool, asked: Input, reading: str, changes: tuple[str, ...], hard: bool, mask: str | None,
-    digits: int, arithmetic: str, form: str, output: Path | None,
+    sets: bool, budget: int, wrong: Path | None, strength: str | None, journal: Path | None, workers: int | None,
+    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, asked: Input, reading: str,
+    changes: tuple[str, ...], hard: bool, mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
     from exactformer.worksheets.cost import PROVING
@@ -113,6 +115,11 @@ def command(
         return
     refuse(length is not None and domain is not None, "--length: does not go with --domain, which says it")
     refuse(form == "html" and not count, "--format html: goes with --count")
+    refuse(sets and not count, "--sets: goes with --count")
+    refuse(given("budget") and not sets, "--budget: goes with --sets")
+    refuse(sets and wrong is not None, "--wrong: does not go with --sets, which do not list their inputs")
+    refuse(sets and bool(positions or steps), "--sets: goes with one token after the input, and not with --positions or --steps")
+    refuse(sets and given("arithmetic") and arithmetic != _BATCHES, f"--sets: goes with --arithmetic {_BATCHES}")
     searching = strength == SEARCH
     refuse(
         searching and bool(changes or hard or rule or form != "text" or domain or count or wrong or positions),
@@ -148,7 +155,7 @@ def command(
             "arithmetic": arithmetic if arithmetic != "exact" else None,
         }
         command += [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
-        _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong)
+        _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong, budget if sets else None)
 
 
 def _relative(worksheet: Any, source: str, length: int, output: Path | None) -> None:
@@ -172,7 +179,7 @@ def _relative(worksheet: Any, source: str, length: int, output: Path | None) -> 
 
 def _theorem(
     question: Question, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
-    output: Path | None, command: list[str], count: bool, wrong: Path | None,
+    output: Path | None, command: list[str], count: bool, wrong: Path | None, sets: int | None,
 ) -> None:  # fmt: skip
     from exactformer.cli.wrong import written
     from exactformer.proofs import Product, prove
@@ -195,7 +202,8 @@ def _theorem(
             report = prove(
                 model, domain, question.rule, circuit=worksheet.circuit, steps=question.steps, positions=question.positions,
                 arithmetic_name=arithmetic, journal=kept.named, workers=workers, cluster=cluster, progress=kept.heard,
-                loss=count, wrong=failed, last=None if kind(arithmetic).stepwise else last_arithmetic(model, question.longest),
+                loss=count and sets is None, wrong=failed, sets=sets,
+                last=None if kind(arithmetic).stepwise else last_arithmetic(model, question.longest),
             )  # fmt: skip
         except KeyboardInterrupt:
             kept.interrupted()

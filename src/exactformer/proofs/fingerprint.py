@@ -16,6 +16,7 @@ from exactformer.proofs.domain import Tokens
 
 if TYPE_CHECKING:
     from exactformer.proofs.batches import Batches
+    from exactformer.proofs.surveying import Survey
 
 
 def fingerprint(model: str, cases: Iterable[Tokens], steps: int, arithmetic_name: str) -> str:
@@ -36,6 +37,15 @@ def batches_fingerprint(
 
     digest = Digest("exactformer proof by batches").add(__version__, steps, positions, loss, last, model, batches.most)
     batches.add_to(digest)
+    return digest.hexdigest()
+
+
+def survey_fingerprint(model: str, survey: Survey, last: str | None) -> str:
+    """The same of sets of inputs: the rule, the domain and the budget are hashed with them."""
+    from exactformer import __version__
+
+    digest = Digest("exactformer proof by sets").add(__version__, last, model)
+    survey.add_to(digest)
     return digest.hexdigest()
 
 

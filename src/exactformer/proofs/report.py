@@ -9,7 +9,7 @@ from exactformer.proofs.domain import Classes, Tokens
 from exactformer.showing import Shown
 
 PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
-_MOST_KEPT = 10  # counterexamples and undecided cases that a report keeps
+MOST_KEPT = 10  # counterexamples and undecided cases that a report keeps
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Report(Shown):
     seconds: float = 0.0
     resumed: int = 0  # cases that an earlier run had finished
     leads: Leads | None = None  # of batches
+    sets: int | None = None  # sets of inputs that were looked at, where it was proved by sets
     loss: tuple[Fraction, Fraction] | None = None  # two ends around the mean cross-entropy, where it was asked for
 
     @property
@@ -81,10 +82,10 @@ class Report(Shown):
 
     def failed(self, failure: Failure) -> None:
         self.failures.append(failure)
-        if len(self.failures) > 10 * _MOST_KEPT:
+        if len(self.failures) > 10 * MOST_KEPT:
             self.keep_the_first()
 
     def keep_the_first(self) -> None:
         """The shortest failures, whatever the order in which cases finish."""
         self.failures.sort(key=lambda f: (f.verdict != REFUTED, len(f.tokens), f.tokens))
-        del self.failures[_MOST_KEPT:]
+        del self.failures[MOST_KEPT:]

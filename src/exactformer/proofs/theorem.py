@@ -19,11 +19,12 @@ from exactformer.proofs.cases import Case
 from exactformer.proofs.chunks import RunError
 from exactformer.proofs.deciding import Deciding
 from exactformer.proofs.domain import Classes, Product, Sequences, Tokens
-from exactformer.proofs.fingerprint import batches_fingerprint, fingerprint, model_fingerprint
+from exactformer.proofs.fingerprint import batches_fingerprint, fingerprint, model_fingerprint, survey_fingerprint
 from exactformer.proofs.judging import judge
 from exactformer.proofs.report import Report
 from exactformer.proofs.rules import Demand, Rule, demand, statement
 from exactformer.proofs.runner import run
+from exactformer.proofs.surveying import Survey, Surveying
 from exactformer.proofs.tally import Tally, Wrong
 
 Journal = Path | Callable[[str], Path | None] | None
@@ -47,6 +48,7 @@ def prove(
     loss: bool = False,
     wrong: Callable[[Wrong], None] | None = None,
     last: str | None = None,
+    sets: int | None = None,
 ) -> Report:
     """Prove, for every sequence of the domain, that the next token (or each of the next `steps`) is what the rule demands.
 
@@ -58,6 +60,9 @@ def prove(
     asked for at other `positions` of the input: the rule then names one for each. With `loss`, the mean cross-entropy of what is
     demanded is enclosed; `wrong` is told every input that is not proved right, in the order of the domain; what limbs leave
     undecided, such as ties, the arithmetic `last` is asked about.
+
+    With `sets`, whole sets of inputs are proved at once, up to so many of them: of a network of one attention layer and nothing
+    else, for the rules max, min, first and last. What is undecided then was not reached.
 
     >>> from exactformer import load
     >>> model = load("capstone").model
@@ -71,6 +76,8 @@ def prove(
     many = not kind(arithmetic_name).stepwise
     if not many and (places is not None or loss or wrong is not None or isinstance(inputs, Product)):
         raise RunError(f"arithmetic {arithmetic_name}: positions, losses, products and lists of what is wrong go with certified")
+    if sets is not None and (not many or places is not None or steps != 1 or loss or wrong is not None or sets < 1):
+        raise RunError("a proof by sets of inputs is for one token after the input, in the arithmetic certified, without losses")
     start, before, kept = time.monotonic(), model_fingerprint(model), list[int]()
 
     def heard(done: int, total: int) -> None:
@@ -78,7 +85,10 @@ def prove(
         progress(done, total)
 
     proof = _Proof(model, before, inputs, rule, steps, places, arithmetic_name, journal, workers, cluster, heard, stop_at_failure)
-    report = proof.by_batches(loss, wrong, last) if many else proof.by_cases(circuit)
+    if sets is not None:
+        report = proof.by_sets(sets, last)
+    else:
+        report = proof.by_batches(loss, wrong, last) if many else proof.by_cases(circuit)
     if model_fingerprint(model) != before:
         raise RunError("the weights of the model were changed while it was being proved: nothing is proved of either model")
     judged = sum(report.counts.values())
@@ -151,6 +161,20 @@ class _Proof:
         if loss and tally.loss is not None:
             number = batches.inputs * answers
             report.loss = tally.loss[0] / number, tally.loss[1] / number
+        return report
+
+    def by_sets(self, budget: int, last: str | None) -> Report:
+        """Sets of inputs at a time: the domain may be larger than anybody could go through."""
+        survey = Survey(self.model, self.inputs, self.rule, budget)
+        report = self._report(self._alone, len(survey))
+        key = survey_fingerprint(self.fingerprint, survey, last) if self.journal is not None else ""
+
+        def add(number: int, said: object) -> None:
+            if survey.read(said) is not survey[number]:
+                raise RunError(f"case {number} of the journal is of another set of inputs")
+            survey.add(report, said)
+
+        self._run(report, Surveying(self.model, last), survey, key, survey.read, add, self.workers, self.progress)
         return report
 
     @property

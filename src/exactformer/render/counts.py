@@ -32,7 +32,7 @@ def text(report: Report, worksheet: Any = None, command: Sequence[str] = ()) -> 
     for failure in report.failures:
         said = failure.token if failure.token is not None else f"nothing ({failure.why})"
         lines.append(f"  {_WORDS[failure.verdict]}: {' '.join(failure.tokens)}: says {said}, not {' or '.join(failure.right)}")
-    more = report.counts[REFUTED] + report.counts[UNDECIDED] - len(report.failures)
+    more = 0 if report.sets is not None else report.counts[REFUTED] + report.counts[UNDECIDED] - len(report.failures)
     lines += [f"  … and {more:,} more; --wrong FILE writes all of them"] if more > 0 else []
     return "\n".join(lines).rstrip() + "\n"
 
@@ -46,6 +46,8 @@ def _told(report: Report) -> list[tuple[str, str]]:
             found.append((f"least lead of a right answer{of}", f"at least {_down(kind.margin)}, at {' '.join(kind.at)}"))
     if report.loss is not None:
         found.append(("mean cross-entropy", _between(*report.loss)))
+    if report.sets is not None:
+        found.append(("sets of inputs looked at", f"{report.sets:,}"))
     resumed = f"; {report.resumed:,} of them by an earlier run" if report.resumed else ""
     found.append(("arithmetic", f"{report.arithmetic}, {report.seconds:.1f} s{resumed}"))
     return found
@@ -85,6 +87,7 @@ def as_json_text(report: Report, worksheet: Any = None, command: Sequence[str] =
     more = {
         "format": "exactformer count 1",
         "accuracy": {"low": _down(low), "high": _up(high)},
+        "sets": report.sets,
         "loss": None if report.loss is None else {"low": _down(report.loss[0]), "high": _up(report.loss[1])},
         "leads": {} if report.leads is None else {"right": _powers(report.leads.right), "wrong": _powers(report.leads.wrong)},
     }

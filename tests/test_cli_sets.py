@@ -1,0 +1,75 @@
+"""Counting by sets of inputs on the command line: text, JSON, a page; what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli_runs import Done, refused, run
+
+SHEET = """
+title = "One head"
+[model]
+vocabulary = ["0", "1", "2", "3"]
+dim = 4
+blocks = 1
+norm = "none"
+mask = "causal"
+scale = "sqrt"
+positions = "none"
+unembedding = "own"
+[weights]
+W_E = "drawn 1 by 1/8"
+W_U = "drawn 2 by 1/8"
+[[weights.blocks]]
+attn = { W_Q = "drawn 3 by 1/8", W_K = "drawn 4 by 1/8", W_V = "drawn 5 by 1/8" }
+[input]
+tokens = "0 1"
+"""
+
+
+@pytest.fixture
+def sheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "head.toml"
+    path.write_text(SHEET, encoding="utf-8")
+    return str(path)
+
+
+def by_sets(sheet: str, rule: str, domain: str, *more: str) -> Done:
+    done = run("prove", sheet, "--rule", rule, "--domain", domain, "--count", "--sets", "--workers", "1", *more)
+    assert done.returncode in (0, 3), done.stderr
+    return done
+
+
+def test_sets_say_what_single_inputs_say(sheet: str) -> None:
+    asked = ("--rule", "max", "--domain", "vocabulary^4", "--count", "--format", "json", "--workers", "1")
+    every, found = (json.loads(run("prove", sheet, *asked, *more).stdout) for more in ((), ("--sets",)))
+    assert found["counts"] == every["counts"]
+    assert found["accuracy"] == every["accuracy"]
+    assert every["sets"] is None
+    assert isinstance(found["sets"], int)
+    assert found["loss"] is None
+    assert all(max(wrong["tokens"]) == wrong["right"][0] != wrong["token"] for wrong in found["failures"])
+
+
+def test_a_domain_that_nobody_goes_through(sheet: str) -> None:
+    text = by_sets(sheet, "max", "vocabulary^40", "--budget", "50").stdout
+    assert f"of {4**40:,}" in text
+    assert "sets of inputs looked at: " in text
+    assert "accuracy: " in text
+    assert "sets of inputs looked at" in by_sets(sheet, "last", "vocabulary^3", "--format", "html").stdout
+
+
+def test_what_does_not_go_with_sets_is_refused(sheet: str, tmp_path: Path) -> None:
+    def said(rule: str, *more: str, source: str = sheet) -> str:
+        return refused("prove", source, "--rule", rule, "--domain", "vocabulary^3", *more)
+
+    assert said("max", "--sets") == "--sets: goes with --count"
+    assert said("max", "--count", "--budget", "9") == "--budget: goes with --sets"
+    assert said("max", "--count", "--sets", "--wrong", str(tmp_path / "wrong.csv")).startswith("--wrong: does not go with --sets")
+    assert "rules max, min, first, last" in said("majority", "--count", "--sets")
+    assert "for one token after the input" in said("sorted", "--count", "--sets")
+    assert "one attention layer and nothing else" in said("max", "--count", "--sets", source="induction")
