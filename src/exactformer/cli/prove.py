@@ -40,8 +40,10 @@ _OF_SCHEDULES = ("tile", "forget_rescaling", "prompt", "ids", "tokens", "digits"
 _MOST_INPUTS = 5_000_000
 _OF_THEOREMS = (
     "length", "domain", "rule", "steps", "positions", "count", "wrong", "strength", "journal", "workers", "cluster", "form",
-    "arithmetic", "changes", "hard", "mask",
+    "arithmetic", "changes", "hard", "mask", "ablated", "claim", "pattern",
 )  # fmt: skip
+_SPELT = {"form": "format", "changes": "set", "ablated": "ablate"}
+_OF_PATTERNS = ("length", "pattern", "workers", "form", "changes", "hard", "mask", "ablated")
 _BATCHES = "certified"  # the arithmetic that takes many inputs at once
 _RULE = (
     "What is demanded, where the worksheet does not say it: sorted, copy, reverse, max, min, majority, first, last; a formula such "
@@ -61,6 +63,21 @@ _RULE = (
 @click.option("--steps", type=Whole(1, 64), help="For a function: how many tokens it demands, each fed back.  [default: 1]")
 @click.option("--positions", metavar="NUMBERS|all", help="Read answers at these positions of the input, and not after it.")
 @click.option("--count", is_flag=True, help="Count the inputs that satisfy the rule, with leads and the mean cross-entropy.")
+@click.option(
+    "--ablate",
+    "ablated",
+    metavar="PART=zero",
+    multiple=True,
+    help="Without a head or an MLP: blocks.1.attn.head.0=zero; repeatable.",
+)
+@click.option(
+    "--claim",
+    type=click.Choice(("everywhere", "fails", "nowhere")),
+    default="everywhere",
+    show_default=True,
+    help="What is claimed of the rule: that it holds everywhere, fails somewhere, or holds nowhere.",
+)
+@click.option("--pattern", metavar="CLAIM", help='Instead of a rule: where a head looks, "0.0 previous >= 0.99".')
 @click.option(
     "--wrong", metavar="FILE", type=click.Path(path_type=Path), callback=writable,
     help="Write every input that is not proved right to a table (CSV), with its lead.",
@@ -92,7 +109,8 @@ _RULE = (
 @output_option
 def command(
     source: str, length: int | None, domain: str | None, rule: str | None, steps: int | None, positions: str | None, count: bool,
-    wrong: Path | None, strength: str | None, journal: Path | None, workers: int | None, cluster: str | None, schedule: str | None,
+    ablated: tuple[str, ...], claim: str, pattern: str | None, wrong: Path | None, strength: str | None, journal: Path | None,
+    workers: int | None, cluster: str | None, schedule: str | None,
     tile: int, forget_rescaling: bool, asked: Input, reading: str, changes: tuple[str, ...], hard: bool, mask: str | None,
     digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
@@ -106,11 +124,22 @@ def command(
         "--length: is missing: up to which length is the theorem to be proved? (or: --schedule)",
     )
     for option in _OF_THEOREMS if schedule is not None else _OF_SCHEDULES:
-        name = {"form": "format", "changes": "set"}.get(option, option).replace("_", "-")
+        name = _SPELT.get(option, option).replace("_", "-")
         refuse(given(option), f"--{name}: does not go with {'--schedule' if schedule is not None else '--length'}")
     if schedule is not None:
         _schedule(source, schedule, tile, forget_rescaling, asked, reading, digits, output)
         return
+    for part in ablated:
+        refuse(not part.rstrip().endswith("=zero"), f"--ablate: {part[:60]!r}: of all inputs, theorems are about PART=zero")
+    changes += ablated
+    if pattern is not None:
+        extra = next((name for name in _OF_THEOREMS if name not in _OF_PATTERNS and given(name)), None)
+        refuse(extra is not None, f"--{_SPELT.get(str(extra), str(extra))}: does not go with --pattern")
+        refuse(length is None or form == "html", "--pattern: goes with --length, and with --format text or json")
+        assert length is not None
+        _pattern(opened(source, changes, hard, mask, reading=reading), pattern, length, workers, form, output)
+        return
+    refuse(count and claim != "everywhere", "--claim: does not go with --count, which tells how many")
     refuse(length is not None and domain is not None, "--length: does not go with --domain, which says it")
     refuse(form == "html" and not count, "--format html: goes with --count")
     searching = strength == SEARCH
@@ -148,7 +177,19 @@ def command(
             "arithmetic": arithmetic if arithmetic != "exact" else None,
         }
         command += [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
-        _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong)
+        _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong, claim)
+
+
+def _pattern(worksheet: Any, text: str, length: int, workers: int | None, form: str, output: Path | None) -> None:
+    from exactformer.proofs.patterns import PatternClaim, prove_pattern
+    from exactformer.render import theorems
+
+    claim = PatternClaim.read(text, worksheet.model.config)
+    worksheet.fits("arb" if kind("arb").takes(worksheet.model.config) else "exact", length)
+    with Progress() as progress:
+        report = prove_pattern(worksheet.model, claim, length, workers, progress.cases)
+    emit((theorems.pattern_text if form == "text" else theorems.pattern_json)(report), output)
+    sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
 
 
 def _relative(worksheet: Any, source: str, length: int, output: Path | None) -> None:
@@ -172,7 +213,7 @@ def _relative(worksheet: Any, source: str, length: int, output: Path | None) -> 
 
 def _theorem(
     question: Question, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
-    output: Path | None, command: list[str], count: bool, wrong: Path | None,
+    output: Path | None, command: list[str], count: bool, wrong: Path | None, claim: str,
 ) -> None:  # fmt: skip
     from exactformer.cli.wrong import written
     from exactformer.proofs import Product, prove
@@ -201,12 +242,13 @@ def _theorem(
             kept.interrupted()
             sys.exit(INTERRUPTED)
     kept.done()
+    report.asked = claim
     with signs_of_life("all cases are done, writing the report"):
         shown = (counts.RENDERERS if count else theorems.RENDERERS)[form](report, worksheet, command)
     emit(shown, output)
     if count:
         sys.exit(UNDECIDED if report.counts["undecided"] else DONE)
-    sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
+    sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.answer])
 
 
 def _search(
