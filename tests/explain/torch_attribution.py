@@ -86,7 +86,7 @@ def attribution(model: Model, ids: list[int], token: int, over: int | None, posi
     logits = logits + spread("b_U", logits) if "b_U" in w else logits
     value = logits[position, token] - (0 if over is None else logits[position, over])
     value.backward()
-    given = {name: (x.detach() * x.grad if x.grad is not None else 0 * x.detach()) for name, x in leaves.items()}
+    given = {name: x.detach() * x.grad for name, x in leaves.items() if x.grad is not None}  # the others are inside sub-layers
     found: dict[str, Any] = {}
     for name, each in given.items():
         if name.endswith(".head"):  # [heads, T, T, head_dim]

@@ -58,7 +58,7 @@ def ablation(
         leads = list(ops.settle(np.array(leads, dtype=object)))
     change = ops.settle(ops.subtract(np.array(leads[1:]), np.array(leads[:1])))[0]
     return Ablation(
-        before.title, before.arithmetic, before.tokens, position, tuple(parts), token, over, *leads, change, (said, now)
+        before.title, before.arithmetic, before.tokens, position, tuple(parts), token, over, leads[0], leads[1], change, (said, now)
     )
 
 

@@ -185,9 +185,9 @@ def _heads(row: _Row, step: Step, direction: Any) -> Iterator[Contribution]:
 
 def _computed(values: Any) -> Any:
     """Numbers as they were computed: of one that was recovered, what it was recovered from."""
-    found = np.empty(values.shape, dtype=object)
-    found.flat = [x.origin if type(x) is Exact and x.origin is not None else x for x in values.flat]
-    return found
+    found = np.empty(values.size, dtype=object)
+    found[:] = [x.origin if type(x) is Exact and x.origin is not None else x for x in values.flat]
+    return found.reshape(values.shape)
 
 
 def _inner(ops: Adjoints, x: Any, direction: Any) -> Any:
