@@ -10,11 +10,13 @@ import pytest
 
 from cli_runs import refused
 from cli_runs import run as command
+from exactformer.messages import Refused
 from exactformer.model.ablating import ModelPart, without
 from exactformer.model.fields import ConfigError
 from exactformer.numbers import exact
 from exactformer.trace import run
 from exactformer.trace.ablation import ablation, mean, patch
+from exactformer.web import tasks
 from random_models import random_model
 
 
@@ -108,3 +110,11 @@ def test_bad_questions_get_one_line() -> None:
         (("--lens", "--logit", "a"), "without"),
     ):
         assert answer in refused("explain", "induction", "--tokens", "a b a", *asked)
+
+
+def test_the_page_is_told_the_same() -> None:
+    source = {"example": "induction", "edits": ["tokens=a b a"]}
+    found = tasks.run("explain", {"source": source, "position": 2, "token": "b", "over": "a"})
+    assert (found["proof"], [each["size"] for each in found["contributions"]]) == ("equal", [0, 0, 0, pytest.approx(100)])
+    with pytest.raises(Refused, match="not in the vocabulary"):
+        tasks.run("explain", {"source": source, "position": 2, "token": "nobody"})

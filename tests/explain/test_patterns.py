@@ -73,11 +73,11 @@ def test_the_command_proves_patterns_and_refutes_them() -> None:
     done = run(*asked, "0.0 previous <= 0.99")
     assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "refuted")
     assert "does not go with --pattern" in refused(*asked, "0.0 previous >= 1", "--count")
-    assert "goes with --length" in refused("prove", "induction", "--domain", "a", "--pattern", "0.0 previous >= 1")
+    assert "goes with --length" in refused(*asked, "0.0 previous >= 1", "--format", "html")
 
 
 def test_the_command_proves_that_a_rule_fails_without_a_head() -> None:
-    asked = ("prove", "induction", "--length", "2", "--workers", "1")
+    asked = ("prove", "induction", "--length", "3", "--workers", "1")
     done = run(*asked, "--ablate", "blocks.0.attn.head.0=zero", "--claim", "fails")
     assert done.returncode == 0
     assert "Claim: the rule fails for some input: PROVED" in done.stdout
