@@ -17,6 +17,7 @@ from exactformer.numbers import exact
 from exactformer.trace import run
 from exactformer.trace.ablation import ablation, mean, patch
 from exactformer.web import tasks
+from exactformer.worksheets import load
 from random_models import random_model
 
 
@@ -62,6 +63,16 @@ def test_the_mean_of_one_position_is_what_stood_there() -> None:
     for part in (ModelPart(0, 0), ModelPart(0, None)):
         again = run(without(model, part, mean(part, [trace])), ["a"])
         assert (again.logits == trace.logits).all()
+
+
+def test_parts_of_a_folder_are_left_out() -> None:
+    """Its weights are views of a file, which nobody may write to."""
+    model = load("stories").model
+    for part in (ModelPart(1, 2), ModelPart(1, None)):
+        block = without(model, part).weights.blocks[1]
+        left = block.mlp.W_out if part.head is None else block.attn.W_O[part.head]
+        assert not left.any()
+        assert model.weights.blocks[1].attn.W_O[2].any()
 
 
 def test_parts_that_are_not_there_are_refused() -> None:

@@ -60,7 +60,7 @@ def command(
     digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Explain a logit as a sum of what each part of the model adds, proved to add up; or what a part does to a lead."""
-    from exactformer.worksheets.cost import TRACING
+    from exactformer.worksheets.cost import EXPLAINING
 
     keep_the_source(source, output)
     refuse(logit is not None and lead is not None, "--lead: does not go with --logit: one of them says what is explained")
@@ -75,7 +75,7 @@ def command(
         refuse(worksheet.model.config.unembedding == "none", f"{source}: the model has no logits: there is nothing to explain")
         ids = ids_of(asked, worksheet)
         if not given("digits"):
-            arithmetic = settled_arithmetic(arithmetic, worksheet, len(ids), TRACING)
+            arithmetic = settled_arithmetic(arithmetic, worksheet, len(ids), EXPLAINING)
         trace = worksheet.trace(ids, arithmetic, progress=progress)
         place = trace.place(-1 if position is None else position)
         if ablated:

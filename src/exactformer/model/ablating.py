@@ -6,11 +6,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from exactformer.messages import quoted, short
 from exactformer.model.arithmetics.exact import ExactArithmetic
 from exactformer.model.config import Config
 from exactformer.model.fields import ConfigError
 from exactformer.model.forward import Model
+from exactformer.model.weights import widened
 
 _PART = re.compile(r"blocks\.([0-9]{1,6})\.(?:attn\.head\.([0-9]{1,6})|mlp)")
 
@@ -68,7 +71,7 @@ def without(model: Model, part: ModelPart, instead: Any = None) -> Model:
         assert block.mlp is not None
         silent = replace(block.mlp, W_out=_zeros(block.mlp.W_out), b_out=instead)
         return _with_block(model, part.block, replace(block, mlp=silent))
-    W_O, bias = block.attn.W_O.copy(), block.attn.b_O
+    W_O, bias = widened(block.attn.W_O).copy(), block.attn.b_O
     W_O[part.head] = _zeros(W_O[part.head])
     if instead is not None:
         exact = ExactArithmetic()
@@ -82,4 +85,4 @@ def _with_block(model: Model, n: int, block: Any) -> Model:
 
 
 def _zeros(weights: Any) -> Any:
-    return ExactArithmetic().zeros_like(weights) if weights.dtype == object else weights * 0
+    return ExactArithmetic().zeros_like(weights) if weights.dtype == object else np.zeros_like(widened(weights))
