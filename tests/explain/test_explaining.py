@@ -80,7 +80,7 @@ def test_certified_terms_hold_the_exact_ones() -> None:
     trace = load("llama").trace("a b", "certified")
     finer = load("llama").trace("a b", "arb").explain()
     found = trace.explain()
-    assert (found.proof, len(found.contributions)) == ("enclosed", len(finer.contributions))
+    assert (found.proof, found.norms, len(found.contributions)) == ("enclosed", ("ln_final",), len(finer.contributions))
     for each, other in zip(found, finer, strict=True):
         assert each.name == other.name
         assert each.value.overlaps(other.value)
@@ -91,7 +91,7 @@ def test_a_capped_logit_is_explained_before_the_cap() -> None:
     model = random_model(random.Random(3), norm="none", final_norm=False, mlp=0)
     capped = Model(replace(model.config, logit_cap=exact(2)), model.weights)
     found, plain = (run(each, ["a", "b"], "arb").explain("a") for each in (capped, model))
-    assert (found.step, plain.step) == ("uncapped", "logits")
+    assert (found.step, plain.step, found.norms) == ("uncapped", "logits", ())
     assert found.value.overlaps(plain.value)
 
 

@@ -43,7 +43,7 @@ def sizes(table: CircuitTable, count: int = 5) -> Sizes:
     >>> from exactformer.worksheets import load
     >>> found = sizes(next(circuits(load("capstone").model, 0, 0)), 2)
     >>> [(entry.row, entry.column, str(entry.value)) for entry in found.largest], str(found.frobenius)
-    ([('a', 'a', '1'), ('b', 'b', '1')], '√5')
+    ([('c', 'c', '2'), ('a', 'a', '1')], '√10')
     """
     values = table.values
     largest = tuple(_entry(table, n) for n in top(values, count))

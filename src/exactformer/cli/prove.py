@@ -27,6 +27,7 @@ from exactformer.cli.common import (
     signs_of_life,
     writable,
 )
+from exactformer.cli.heads import pattern_theorem, relative_theorem
 from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, reading_option, source_argument
 from exactformer.cli.journals import Kept, how_to_go_on, in_the_cache, run_options
 from exactformer.cli.questions import Question
@@ -137,7 +138,7 @@ def command(
         refuse(extra is not None, f"--{_SPELT.get(str(extra), str(extra))}: does not go with --pattern")
         refuse(length is None or form == "html", "--pattern: goes with --length, and with --format text or json")
         assert length is not None
-        _pattern(opened(source, changes, hard, mask, reading=reading), pattern, length, workers, form, output)
+        pattern_theorem(opened(source, changes, hard, mask, reading=reading), pattern, length, workers, form, output)
         return
     refuse(count and claim != "everywhere", "--claim: does not go with --count, which tells how many")
     refuse(length is not None and domain is not None, "--length: does not go with --domain, which says it")
@@ -154,7 +155,7 @@ def command(
         refuse(extra is not None, f"--{'format' if extra == 'form' else extra}: does not go with --rule relative")
         refuse(length is None, "--length: is missing: up to which position?")
         assert length is not None
-        _relative(opened(source, changes, reading=reading), source, length, output)
+        relative_theorem(opened(source, changes, reading=reading), source, length, output)
         return
     worksheet = loaded(source, reading)
     longer = length if worksheet.circuit is not None and (length or 0) > worksheet.circuit.length else None
@@ -178,37 +179,6 @@ def command(
         }
         command += [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
         _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong, claim)
-
-
-def _pattern(worksheet: Any, text: str, length: int, workers: int | None, form: str, output: Path | None) -> None:
-    from exactformer.proofs.patterns import PatternClaim, prove_pattern
-    from exactformer.render import theorems
-
-    claim = PatternClaim.read(text, worksheet.model.config)
-    worksheet.fits("arb" if kind("arb").takes(worksheet.model.config) else "exact", length)
-    with Progress() as progress:
-        report = prove_pattern(worksheet.model, claim, length, workers, progress.cases)
-    emit((theorems.pattern_text if form == "text" else theorems.pattern_json)(report), output)
-    sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
-
-
-def _relative(worksheet: Any, source: str, length: int, output: Path | None) -> None:
-    from exactformer.proofs.relative import relative
-
-    refuse(worksheet.model.config.positions != "rotary", f"{source}: positions are not rotary: scores do not go by distances")
-    found = relative(worksheet.model.config, length)
-    verdicts = {True: "proved", False: "refuted", None: "undecided"}
-    lines = [
-        f"{worksheet.title}: scores of turned queries and keys depend on the distance i - j alone, positions below {length}",
-        "",
-    ]
-    for turn in found:
-        place = "" if turn.place is None else f", first at i = {turn.place[0]}, j = {turn.place[1]}"
-        lines.append(f"  {turn.where:<12} angle {turn.angle}: {verdicts[turn.equal]}{place}")
-    answers = {turn.equal for turn in found}
-    whole = False if False in answers else None if None in answers else True
-    emit("\n".join([*lines, "", verdicts[whole], ""]), output)
-    sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[whole])
 
 
 def _theorem(

@@ -57,10 +57,9 @@ def explain(trace: Trace, token: str | None = None, over: str | None = None, pos
         raise Undecided(value.why, 0) if value.undecided else UndefinedValue(f"the logit is undefined: {value.why}")
     walk = _Walk(row)
     contributions = walk.back(last, columns, value)
-    norms = tuple(
-        step.name.removesuffix(".out") for step in trace.steps if isinstance(step.operation, Normalise) and not step.by_head
+    found = Explanation(
+        trace.title, trace.arithmetic, trace.tokens, position, token, over, last.name, value, contributions, walk.norms
     )
-    found = Explanation(trace.title, trace.arithmetic, trace.tokens, position, token, over, last.name, value, contributions, norms)
     return replace(found, proof="equal" if walk.proved else found.proved(row.ops))
 
 
@@ -103,6 +102,7 @@ class _Walk:
 
     def __init__(self, row: _Row) -> None:
         self.row, self.proved = row, row.ops.numbers == "exact"
+        self.norms: tuple[str, ...] = ()  # those on the way, in the order of the pass
         self.pending: dict[str, Any] = {}  # the direction of each step that is still to be looked at
 
     def back(self, last: Step, columns: list[int], value: Any) -> tuple[Contribution, ...]:
@@ -120,6 +120,8 @@ class _Walk:
     def _through(self, step: Step, direction: Any) -> list[Contribution]:
         """What is added at a step; the directions of what it reads are taken down."""
         row, ops = self.row, self.row.ops
+        if isinstance(step.operation, Normalise):
+            self.norms = (step.name.removesuffix(".out"), *self.norms)
         found, parts = list(_found(row, step, direction)), list(_handed_back(row, step, direction))
         for part in parts:
             before = self.pending.get(part.target)
