@@ -10,6 +10,7 @@ from flint import arb
 
 from exactformer.arithmetics import adjoints
 from exactformer.model import Model
+from exactformer.model.breaking import broken
 from exactformer.model.errors import InputError
 from exactformer.numbers import exact, exp
 from exactformer.numbers.decide import prove_zero
@@ -106,6 +107,9 @@ def test_what_cannot_be_explained_is_refused(induction: Trace) -> None:
         induction.explain("a", "a")
     with pytest.raises(InputError, match="positions 0 to 2"):
         induction.explain("a", position=3)
+    turned = broken(load("llama").model, ["rotary-after-scores"])
+    with pytest.raises(InputError, match="late_rotary"):
+        run(turned, "a b", "float64").explain()
     with pytest.raises(InputError, match="no logits"):
         load("length4").trace(arithmetic="float64").explain()
 

@@ -45,6 +45,8 @@ def explain(trace: Trace, token: str | None = None, over: str | None = None, pos
     """
     if trace.model.config.unembedding == "none":
         raise InputError("the model has no logits: there is nothing to explain")
+    if trace.model.config.late_rotary:
+        raise InputError("late_rotary: a mistake in which results are turned by their positions is not explained")
     position = trace.place(position)
     token = _said(trace, position) if token is None else token
     if token == over:
