@@ -14,6 +14,7 @@ TRIALS = (
     "bound",
     "certificates",
     "enclosures",
+    "explanations",
     "checkpoints",
     "families",
     "forgeries",

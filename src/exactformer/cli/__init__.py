@@ -18,6 +18,7 @@ from exactformer.cli import (
     circuits,
     examples,
     exercise,
+    explain,
     generate,
     grad,
     grade,
@@ -77,6 +78,7 @@ def _in_ascii(option: click.Parameter) -> None:
 for module in (
     trace,
     grad,
+    explain,
     generate,
     certify,
     judge,

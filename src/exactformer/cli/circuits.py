@@ -14,19 +14,26 @@ from exactformer.cli.inputs import opened, reading_option, source_argument
 @source_argument("induction")
 @click.option("--head", metavar="BLOCK.HEAD", help="One head, e.g. 1.0. Default: all.")
 @click.option("--distance", type=Whole(0, 1_000_000), help="With rotary positions: how far back the key is.  [default: 0]")
+@click.option("--largest", type=Whole(1, 1000), help="Instead of tables: so many of the largest and smallest entries, and norms.")
+@click.option(
+    "--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True, help="json: with --largest."
+)
 @click.option("--decimals", type=Whole(0, 1000), help="Round numbers to this many decimals, proved.")
 @set_option
 @reading_option
 @output_option
 def command(
-    source: str, head: str | None, distance: int | None, decimals: int | None, changes: tuple[str, ...], reading: str,
-    output: Path | None,
+    source: str, head: str | None, distance: int | None, largest: int | None, form: str, decimals: int | None,
+    changes: tuple[str, ...], reading: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Print the QK and OV circuits of every head in token space, exact."""
     from exactformer.circuits import circuits
-    from exactformer.render import tables
+    from exactformer.circuits.sizes import sizes
+    from exactformer.render import circuit_sizes, tables
 
     keep_the_source(source, output)
+    refuse(form == "json" and largest is None, "--format json: goes with --largest")
+    refuse(decimals is not None and largest is not None, "--decimals: goes with tables, not with --largest")
     worksheet = opened(source, changes, reading=reading)
     worksheet.checked()
     config = worksheet.model.config
@@ -35,6 +42,11 @@ def command(
     wanted = [(n, h) for n, h in heads if head in (None, f"{n}.{h}")]
     refuse(not wanted, f"--head: there is no head {head!r} ({', '.join(f'{n}.{h}' for n, h in heads)})")
     labels = None if worksheet.circuit is None else worksheet.circuit.directions
+    if largest is not None:
+        every = (table for n, h in wanted for table in circuits(worksheet.model, n, h, labels, distance or 0))
+        render = circuit_sizes.text if form == "text" else circuit_sizes.json_text
+        emit(render((table, sizes(table, largest)) for table in every if table.values.size), output)
+        return
     shown = []
     for n, h in wanted:
         if worksheet.circuit is not None and h < len(worksheet.circuit.layers[n]):

@@ -108,7 +108,7 @@ def writable(ctx: click.Context, param: click.Parameter, output: Path | None) ->
 
 
 def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    help = 'Change a weight: "W_E[0,1]=1/2"; repeatable.'
+    help = 'Change a weight: "W_E[0,1]=1/2", or silence a part: "blocks.0.attn.head.0=zero"; repeatable.'
     return click.option("--set", "changes", metavar="WEIGHT=NUMBER", multiple=True, help=help)(function)
 
 

@@ -27,6 +27,7 @@ from exactformer.cli.common import (
     signs_of_life,
     writable,
 )
+from exactformer.cli.heads import pattern_theorem, relative_theorem
 from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, reading_option, source_argument
 from exactformer.cli.journals import Kept, how_to_go_on, in_the_cache, run_options
 from exactformer.cli.questions import Question
@@ -40,8 +41,10 @@ _OF_SCHEDULES = ("tile", "forget_rescaling", "prompt", "ids", "tokens", "digits"
 _MOST_INPUTS = 5_000_000
 _OF_THEOREMS = (
     "length", "domain", "rule", "steps", "positions", "count", "sets", "budget", "wrong", "strength", "journal", "workers",
-    "cluster", "form", "arithmetic", "changes", "hard", "mask",
+    "cluster", "form", "arithmetic", "changes", "hard", "mask", "ablated", "claim", "pattern",
 )  # fmt: skip
+_SPELT = {"form": "format", "changes": "set", "ablated": "ablate"}
+_OF_PATTERNS = ("length", "pattern", "workers", "form", "changes", "hard", "mask", "ablated")
 _BATCHES = "certified"  # the arithmetic that takes many inputs at once
 _RULE = (
     "What is demanded, where the worksheet does not say it: sorted, copy, reverse, max, min, majority, first, last; a formula such "
@@ -63,6 +66,21 @@ _RULE = (
 @click.option("--count", is_flag=True, help="Count the inputs that satisfy the rule, with leads and the mean cross-entropy.")
 @click.option("--sets", is_flag=True, help="With --count: prove whole sets of inputs at once, for domains of any size.")
 @click.option("--budget", type=Whole(1), default=2_000_000, show_default=True, help="With --sets: look at so many sets.")
+@click.option(
+    "--ablate",
+    "ablated",
+    metavar="PART=zero",
+    multiple=True,
+    help="Without a head or an MLP: blocks.1.attn.head.0=zero; repeatable.",
+)
+@click.option(
+    "--claim",
+    type=click.Choice(("everywhere", "fails", "nowhere")),
+    default="everywhere",
+    show_default=True,
+    help="What is claimed of the rule: that it holds everywhere, fails somewhere, or holds nowhere.",
+)
+@click.option("--pattern", metavar="CLAIM", help='Instead of a rule: where a head looks, "0.0 previous >= 0.99".')
 @click.option(
     "--wrong", metavar="FILE", type=click.Path(path_type=Path), callback=writable,
     help="Write every input that is not proved right to a table (CSV), with its lead.",
@@ -94,9 +112,10 @@ _RULE = (
 @output_option
 def command(
     source: str, length: int | None, domain: str | None, rule: str | None, steps: int | None, positions: str | None, count: bool,
-    sets: bool, budget: int, wrong: Path | None, strength: str | None, journal: Path | None, workers: int | None,
-    cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool, asked: Input, reading: str,
-    changes: tuple[str, ...], hard: bool, mask: str | None, digits: int, arithmetic: str, form: str, output: Path | None,
+    sets: bool, budget: int, ablated: tuple[str, ...], claim: str, pattern: str | None, wrong: Path | None, strength: str | None,
+    journal: Path | None, workers: int | None, cluster: str | None, schedule: str | None, tile: int, forget_rescaling: bool,
+    asked: Input, reading: str, changes: tuple[str, ...], hard: bool, mask: str | None, digits: int, arithmetic: str, form: str,
+    output: Path | None,
 ) -> None:  # fmt: skip
     """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
     from exactformer.worksheets.cost import PROVING
@@ -108,11 +127,22 @@ def command(
         "--length: is missing: up to which length is the theorem to be proved? (or: --schedule)",
     )
     for option in _OF_THEOREMS if schedule is not None else _OF_SCHEDULES:
-        name = {"form": "format", "changes": "set"}.get(option, option).replace("_", "-")
+        name = _SPELT.get(option, option).replace("_", "-")
         refuse(given(option), f"--{name}: does not go with {'--schedule' if schedule is not None else '--length'}")
     if schedule is not None:
         _schedule(source, schedule, tile, forget_rescaling, asked, reading, digits, output)
         return
+    for part in ablated:
+        refuse(not part.rstrip().endswith("=zero"), f"--ablate: {part[:60]!r}: of all inputs, theorems are about PART=zero")
+    changes += ablated
+    if pattern is not None:
+        extra = next((name for name in _OF_THEOREMS if name not in _OF_PATTERNS and given(name)), None)
+        refuse(extra is not None, f"--{_SPELT.get(str(extra), str(extra))}: does not go with --pattern")
+        refuse(length is None or form == "html", "--pattern: goes with --length, and with --format text or json")
+        assert length is not None
+        pattern_theorem(opened(source, changes, hard, mask, reading=reading), pattern, length, workers, form, output)
+        return
+    refuse(count and claim != "everywhere", "--claim: does not go with --count, which tells how many")
     refuse(length is not None and domain is not None, "--length: does not go with --domain, which says it")
     refuse(form == "html" and not count, "--format html: goes with --count")
     refuse(sets and not count, "--sets: goes with --count")
@@ -132,7 +162,7 @@ def command(
         refuse(extra is not None, f"--{'format' if extra == 'form' else extra}: does not go with --rule relative")
         refuse(length is None, "--length: is missing: up to which position?")
         assert length is not None
-        _relative(opened(source, changes, reading=reading), source, length, output)
+        relative_theorem(opened(source, changes, reading=reading), source, length, output)
         return
     worksheet = loaded(source, reading)
     longer = length if worksheet.circuit is not None and (length or 0) > worksheet.circuit.length else None
@@ -155,31 +185,13 @@ def command(
             "arithmetic": arithmetic if arithmetic != "exact" else None,
         }
         command += [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
-        _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong, budget if sets else None)
-
-
-def _relative(worksheet: Any, source: str, length: int, output: Path | None) -> None:
-    from exactformer.proofs.relative import relative
-
-    refuse(worksheet.model.config.positions != "rotary", f"{source}: positions are not rotary: scores do not go by distances")
-    found = relative(worksheet.model.config, length)
-    verdicts = {True: "proved", False: "refuted", None: "undecided"}
-    lines = [
-        f"{worksheet.title}: scores of turned queries and keys depend on the distance i - j alone, positions below {length}",
-        "",
-    ]
-    for turn in found:
-        place = "" if turn.place is None else f", first at i = {turn.place[0]}, j = {turn.place[1]}"
-        lines.append(f"  {turn.where:<12} angle {turn.angle}: {verdicts[turn.equal]}{place}")
-    answers = {turn.equal for turn in found}
-    whole = False if False in answers else None if None in answers else True
-    emit("\n".join([*lines, "", verdicts[whole], ""]), output)
-    sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[whole])
+        searched = budget if sets else None
+        _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong, searched, claim)
 
 
 def _theorem(
     question: Question, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
-    output: Path | None, command: list[str], count: bool, wrong: Path | None, sets: int | None,
+    output: Path | None, command: list[str], count: bool, wrong: Path | None, sets: int | None, claim: str,
 ) -> None:  # fmt: skip
     from exactformer.cli.wrong import written
     from exactformer.proofs import Product, prove
@@ -209,12 +221,13 @@ def _theorem(
             kept.interrupted()
             sys.exit(INTERRUPTED)
     kept.done()
+    report.asked = claim
     with signs_of_life("all cases are done, writing the report"):
         shown = (counts.RENDERERS if count else theorems.RENDERERS)[form](report, worksheet, command)
     emit(shown, output)
     if count:
         sys.exit(UNDECIDED if report.counts["undecided"] else DONE)
-    sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
+    sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.answer])
 
 
 def _search(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from exactformer.messages import short
+from exactformer.model.ablating import ModelPart, without
 from exactformer.model.arithmetics.exact import ExactArithmetic
 from exactformer.model.fields import ConfigError
 from exactformer.model.forward import Model
@@ -16,25 +17,35 @@ from exactformer.model.layers.norm import Norm, NormWeights
 from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import array, exact
 
+_SILENT = re.compile(r"\s*(blocks\.[0-9]+\.(?:attn\.head\.[0-9]+|mlp))\s*=\s*zero\s*")
 _CHANGE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\[([0-9\s,]*)\]\s*=(.*)")
 
 
 def with_weights(model: Model, changes: Iterable[str]) -> Model:
-    """The model with single entries of weights changed.
+    """The model with single entries of weights changed, or with a head or an MLP that writes nothing.
 
     >>> from exactformer.worksheets import load
     >>> with_weights(load("capstone").model, ["W_E[0,1] = 1/2"]).weights.W_E[0]
     array([exact('1'), exact('1/2')], dtype=object)
+    >>> any(with_weights(load("capstone").model, ["blocks.0.attn.head.0 = zero"]).weights.blocks[0].attn.W_O.flat)
+    False
     """
     values = dict(model.weights.named())
     copied: set[str] = set()
+    silent: list[ModelPart] = []
     for change in changes:
+        if (found := _SILENT.fullmatch(change)) is not None:
+            silent.append(ModelPart.named(found[1], model.config))
+            continue
         name, place, number = _parsed(change, values)
         if name not in copied:
             values[name] = ExactArithmetic().load(values[name]).copy()  # of the floats of a checkpoint, their values
             copied.add(name)
         values[name][place] = number
-    return replace(model, weights=rebuilt_weights(model.weights, values))
+    changed = replace(model, weights=rebuilt_weights(model.weights, values)) if copied else model
+    for part in silent:
+        changed = without(changed, part)
+    return changed
 
 
 def with_norm(model: Model, norm: Norm) -> Model:

@@ -6,7 +6,7 @@ of growing precision, and ask algebra once a ball is narrow and still holds the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import prod
@@ -137,6 +137,25 @@ def prove_equal(x: Named, q: fmpq, budget: Budget = DEFAULT, structure: Structur
         except Stuck:
             continue
     return _turns(x, budget) and _vanishes_by_multiples(x, q, budget)
+
+
+def prove_zero(x: Number, atoms: Iterable[Number], budget: Budget = DEFAULT) -> bool:
+    """True where algebra proves x = 0 whatever numbers the atoms are, by how x was computed from them. False says nothing.
+
+    >>> from exactformer.numbers import exp
+    >>> a, b = exp(2), exp(3)
+    >>> prove_zero((a + b) / b - a / b - 1, [a, b]), prove_zero(a**3 - b**2, [a, b])
+    (True, False)
+    """
+    x = x.origin if type(x) is Exact and x.origin is not None else x
+    if type(x) is not Named:
+        return type(x) is Exact and x.value == 0
+    names = {id(atom.origin if type(atom) is Exact else atom) for atom in atoms}
+    try:
+        algebra, form = normal_form(x, budget, lambda node: id(node) if id(node) in names else None)
+        return algebra.vanishes(form.num)
+    except Stuck:
+        return False
 
 
 def _vanishes_by_multiples(x: Named, q: fmpq, budget: Budget) -> bool:

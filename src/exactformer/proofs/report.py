@@ -9,6 +9,11 @@ from exactformer.proofs.domain import Classes, Tokens
 from exactformer.showing import Shown
 
 PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
+CLAIMS = {
+    "everywhere": "the rule holds for every input",
+    "fails": "the rule fails for some input",
+    "nowhere": "the rule holds for no input",
+}
 MOST_KEPT = 10  # counterexamples and undecided cases that a report keeps
 
 
@@ -66,6 +71,19 @@ class Report(Shown):
     leads: Leads | None = None  # of batches
     sets: int | None = None  # sets of inputs that were looked at, where it was proved by sets
     loss: tuple[Fraction, Fraction] | None = None  # two ends around the mean cross-entropy, where it was asked for
+
+    asked: str = "everywhere"  # which of the CLAIMS about the rule
+
+    @property
+    def answer(self) -> str:
+        """The verdict on the claim that was asked for."""
+        right, wrong = self.counts[PROVED], self.counts[REFUTED]
+        if self.asked == "everywhere":
+            return self.verdict
+        settled, refuted = (
+            (wrong > 0, right == self.sequences) if self.asked == "fails" else (wrong == self.sequences > 0, right > 0)
+        )
+        return PROVED if settled else REFUTED if refuted else UNDECIDED
 
     @property
     def verdict(self) -> str:

@@ -30,7 +30,7 @@ def document(trace: Trace, digits: int = 12) -> dict[str, Any]:
         "tokens": list(trace.tokens),
         **({"tokenization": [_piece(piece) for piece in trace.pieces]} if trace.pieces else {}),
         "steps": [step(each, digits, _reached(each, trace)) for each in trace.steps],
-        "output": [_output(output, trace, digits) for output in trace.output],
+        "output": [output(each, trace.stopped[each.position], digits) for each in trace.output],
     }
 
 
@@ -96,10 +96,10 @@ def _reached(step: Step, trace: Trace) -> list[bool]:
     return [any(shown.name == step.name for shown in trace.shown(position)) for position in range(len(trace.tokens))]
 
 
-def _output(output: Output, trace: Trace, digits: int) -> dict[str, Any]:
+def output(output: Output, stopped: str | None, digits: int = 12) -> dict[str, Any]:
+    """The token at a position, which may have `stopped` before it."""
     result: dict[str, Any] = {"position": output.position, "token": output.token, "proved": output.proved}
     if output.token is None:
-        stopped = trace.stopped[output.position]
         return result | ({"stopped": stopped} if stopped else {"why": output.why})
     result["runner_up"] = output.runner_up
     result["margin"] = None if output.margin is None else value(output.margin, digits)

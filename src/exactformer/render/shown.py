@@ -9,10 +9,11 @@ from typing import Any
 from exactformer.exercises import Exercise, Judgement
 from exactformer.proofs import Report
 from exactformer.referee import Judgements
-from exactformer.render import exercises, judgements, theorems
+from exactformer.render import exercises, explanations, judgements, theorems
 from exactformer.render import html as as_html
 from exactformer.render import text as as_text
-from exactformer.trace import Trace
+from exactformer.trace import Explanation, Trace
+from exactformer.trace.ablation import Ablation
 
 
 @singledispatch
@@ -27,6 +28,8 @@ def html(thing: Any) -> str:
 
 text.register(Trace, as_text.render)
 html.register(Trace, as_html.fragment)
+text.register(Explanation, explanations.text)
+text.register(Ablation, explanations.ablation_text)
 text.register(Report, theorems.text)
 text.register(Exercise, exercises.exercise_text)
 html.register(Exercise, exercises.exercise_html)

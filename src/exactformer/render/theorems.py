@@ -12,7 +12,8 @@ from typing import Any
 from exactformer.model import InputError
 from exactformer.numbers.decimals import outwards
 from exactformer.proofs.domain import Tokens
-from exactformer.proofs.report import Failure, Report
+from exactformer.proofs.patterns import PatternReport
+from exactformer.proofs.report import CLAIMS, Failure, Report
 from exactformer.proofs.search import Strength
 from exactformer.render import json as as_json
 from exactformer.render.tables import entry, grid
@@ -27,6 +28,8 @@ def text(report: Report, worksheet: Any = None, command: Sequence[str] = ()) -> 
     lines = [*wrap(f"Theorem: {report.statement}.", _WIDTH), "", *_told(report), ""]
     lines += [f"  {line}" for line in _kinds(report)]
     lines += ["", f"{report.verdict.upper()}: {_counted(report)}"]
+    if report.asked != "everywhere":
+        lines.append(f"Claim: {CLAIMS[report.asked]}: {report.answer.upper()}")
     for failure in report.failures:
         lines.append(f"  {failure.verdict}: {_failed(failure)}")
     if worksheet is not None and report.failures:
@@ -100,6 +103,7 @@ def document(report: Report, worksheet: Any = None) -> dict[str, Any]:
         "format": "exactformer theorem 1",
         "statement": report.statement,
         "verdict": report.verdict,
+        **({"claim": CLAIMS[report.asked], "answer": report.answer} if report.asked != "everywhere" else {}),
         "arithmetic": report.arithmetic,
         "cases": report.cases,
         "sequences": report.sequences,
@@ -118,6 +122,37 @@ def _failure(failure: Failure, worksheet: Any, arithmetic: str) -> dict[str, Any
     trace = None if worksheet is None else _traced(worksheet, failure.tokens, arithmetic)
     fields = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(failure).items()}
     return fields | {"trace": None if trace is None else as_json.document(trace)}
+
+
+def pattern_text(report: PatternReport) -> str:
+    """A theorem about a pattern."""
+    lines = wrap(f"Theorem: in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token.", _WIDTH)
+    lines += ["", f"{report.passes:,} passes, which hold the patterns of {report.sequences:,} sequences"]
+    if report.nearest is not None:
+        tokens, position, low, high = report.nearest
+        lines.append(
+            f"nearest to the bound: {low if report.claim.at_least else high}, at position {position} of {' '.join(tokens)}"
+        )
+    lines += ["", report.verdict.upper(), *(f"  not proved: {' '.join(tokens)}" for tokens in report.failures)]
+    return "\n".join(lines) + "\n"
+
+
+def pattern_json(report: PatternReport) -> str:
+    near = None
+    if report.nearest is not None:
+        tokens, position, low, high = report.nearest
+        near = {"tokens": list(tokens), "position": position, "low": low, "high": high}
+    content = {
+        "format": "exactformer pattern theorem 1",
+        "statement": f"in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token",
+        "verdict": report.verdict,
+        "sequences": report.sequences,
+        "passes": report.passes,
+        "counts": report.counts,
+        "nearest": near,
+        "failures": [list(tokens) for tokens in report.failures],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
 def strengths(found: list[Strength], worksheet: Any) -> str:

@@ -76,10 +76,10 @@ def show(value: Any, digits: int = 12) -> Shown:
 
 def largest(row: Any, count: int) -> list[int]:
     """The places of the largest entries by their midpoints: which to show, not a proved order."""
-    return sorted(range(len(row)), key=lambda n: _midpoint(row[n]), reverse=True)[:count]
+    return sorted(range(len(row)), key=lambda n: midpoint(row[n]), reverse=True)[:count]
 
 
-def _midpoint(value: Any) -> float:
+def midpoint(value: Any) -> float:
     if isinstance(value, arb):
         return float(value.mid())
     if isinstance(value, Undefined) or value is MASKED or value is None:

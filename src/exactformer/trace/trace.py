@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from exactformer.arithmetics import arithmetic, kind
-from exactformer.model import Choice, Model, Step, Values, forward
+from exactformer.model import Choice, InputError, Model, Step, Values, forward
 from exactformer.model.axes import HEAD, POSITION, Axis
 from exactformer.model.operations.attention import ARGMAX, SOFTMAX
 from exactformer.model.operations.others import WEIGHT
+from exactformer.model.recorder import Note, unnoted
 from exactformer.model.weights import declared
 from exactformer.numbers import Named
 from exactformer.showing import Shown
+
+if TYPE_CHECKING:
+    from exactformer.trace.explanation import Explanation
+    from exactformer.trace.lens import Look
 
 _UNSEEN = (HEAD, POSITION, POSITION)  # of lines that an arithmetic does without, which are inside attention
 
@@ -82,6 +87,25 @@ class Trace(Shown):
             raise IndexError(f"no token at position {position}: the pass has {len(self.output)}")
         return self.output[position].token
 
+    def place(self, position: int) -> int:
+        """A position, from the end where it is negative; or one clear line."""
+        length = len(self.tokens)
+        if not -length <= position < length:
+            raise InputError(f"position {position}: the input has the positions 0 to {length - 1}")
+        return position % length
+
+    def explain(self, token: str | None = None, over: str | None = None, position: int = -1) -> Explanation:
+        """Where a logit comes from, or the lead of one over another: docs/explain.md."""
+        from exactformer.trace.explaining import explain
+
+        return explain(self, token, over, position)
+
+    def lens(self, position: int = -1) -> tuple[Look, ...]:
+        """What the model would say after each block."""
+        from exactformer.trace.lens import lens
+
+        return lens(self, position)
+
     def __repr__(self) -> str:
         return f"<trace of {' '.join(self.tokens)!r}: {len(self.steps)} steps, {self.arithmetic}>"
 
@@ -111,10 +135,12 @@ def run(
     stop_at_named: bool = False,
     progress: Callable[[str], None] = lambda step: None,
     ops: Values | None = None,
+    patched: Note = unnoted,
 ) -> Trace:
     """Run a pass and keep every step. With `stop_at_named`, a position ends at its first named step.
 
     `progress` gets the name of each step once it is done. `ops` is an arithmetic with settings of its own, instead of one by name.
+    `patched` hands back the values that a step is to have, for arithmetics that go step by step.
     """
     words = tuple(tokens.split()) if isinstance(tokens, str) else tuple(tokens)
     ids = model.ids(words)
@@ -124,6 +150,7 @@ def run(
 
     def note(step: Step) -> Any:
         progress(step.name)
+        step = replace(step, values=patched(step))
         values = ops.shown(step.values)
         axes[step.name] = step.operation.axes(values.ndim, [axes.get(read, _UNSEEN) for read in step.reads])
         steps.append(replace(step, values=values, axes=axes[step.name]))
@@ -137,7 +164,9 @@ def run(
     stopped: list[str | None] = [None] * len(words)
     if stop_at_named:
         stopped = [_first_named(steps, position) for position in range(len(words))]
-    output = tuple(_output(position, choice, model.config.vocabulary, stopped[position]) for position, choice in enumerate(choices))
+    output = tuple(
+        output_of(position, choice, model.config.vocabulary, stopped[position]) for position, choice in enumerate(choices)
+    )
     if has_logits:
         note(Step("token", ARGMAX, ("logits",), np.array([[out.token] for out in output], dtype=object), stage="argmax"))  # [T, 1]
     return Trace(model, title, ops.name, words, tuple(steps), output, tuple(stopped))
@@ -150,7 +179,8 @@ def _first_named(steps: list[Step], position: int) -> str | None:
     return None
 
 
-def _output(position: int, choice: Choice, vocabulary: tuple[str, ...], stopped: str | None) -> Output:
+def output_of(position: int, choice: Choice, vocabulary: tuple[str, ...], stopped: str | None = None) -> Output:
+    """The token that a choice is."""
     if stopped is not None:
         return Output(position, None, False, why=f"stops at {stopped}, the first step with a formula")
     if choice.index is None:

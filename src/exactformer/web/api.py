@@ -129,6 +129,11 @@ OPERATIONS = (
         {"source": SOURCE} | _STRATEGY, ("source", "position"),
     ),
     Operation(
+        "explain", "Where a logit comes from, or the lead of one token over another: a sum of contributions, proved to add up.",
+        {"source": SOURCE, "position": _INDEX, "token": _STEP, "over": _STEP},
+        ("source", "position"),
+    ),
+    Operation(
         "shades", "Floats near the numbers of a matrix, by which it is drawn: of no number null, under the mask hidden.",
         {"source": SOURCE} | _MATRIX, ("source", "step"),
     ),

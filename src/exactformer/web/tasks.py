@@ -23,10 +23,10 @@ from exactformer.lessons.checking import check_text, fix_text, problems, report
 from exactformer.lessons.languages import ENGLISH, languages, words
 from exactformer.lessons.shelf import Shelf
 from exactformer.messages import Refused
-from exactformer.numbers import Undecided
+from exactformer.numbers import Undecided, UndefinedValue
 from exactformer.proofs import Sequences, prove
+from exactformer.render import explanations, theorems
 from exactformer.render import json as as_json
-from exactformer.render import theorems
 from exactformer.render.comparison import sides
 from exactformer.render.exercises import judgement_data
 from exactformer.trace import Trace
@@ -109,6 +109,14 @@ def distribution(
     if config.unembedding == "none":
         raise RequestError("source: the model has no logits")
     return distributed(trace.logits, strategy, lambda i: config.vocabulary[i], position)
+
+
+def explained(source: Source, position: int, token: str | None = None, over: str | None = None) -> dict[str, Any]:
+    """Where a logit comes from, or the lead of one token over another."""
+    try:
+        return explanations.document(trace_of(source).explain(token, over, position), document.DIGITS)
+    except UndefinedValue as undefined:
+        raise RequestError(str(undefined)) from None
 
 
 def answered(source: Source, cell: str, answer: str = "", hints: int = 0, decimals: int = FEWEST) -> dict[str, Any]:
@@ -282,7 +290,7 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered,
     "compare": compared, "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
     "distribution": distribution, "shades": shades, "lessons": listed_lessons, "read_lesson": read_lesson, "draw": drawn,
-    "glossary": document.glossary,
+    "glossary": document.glossary, "explain": explained,
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ MOST_PARTS = 5_000_000  # of formulas that are proved equal: about 20 µs each
 # an exact pass takes about 10 µs for each of them, and balls 0.2 µs; certified arrays take milliseconds whatever the size, and more
 # than balls where a model is small. A trace is read, and worth waiting for; a proof has thousands of passes.
 TRACING: Limits = {"exact": MOST_MULTIPLICATIONS, "arb": None}
+EXPLAINING: Limits = {"exact": 100_000, "arb": None}  # sums are proved equal, not only computed
 GENERATING: Limits = {"exact": 100_000, "arb": None}  # all tokens together
 MOST_OF_THE_LAST = 20_000  # of an exact pass over an input that batches and limbs leave undecided
 PROVING: Limits = {"exact": 1_000, "arb": 20_000, "certified": None}  # one case

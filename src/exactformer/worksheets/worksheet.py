@@ -14,6 +14,7 @@ from exactformer.checkpoints import ENDINGS, Origin, Outline, Reading, open_chec
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import narrated
 from exactformer.model import InputError, Model
+from exactformer.model.recorder import Note, unnoted
 from exactformer.model.sight import Mask
 from exactformer.proofs.rules import Lookup
 from exactformer.reading import decoded, read_regular, toml_table
@@ -59,6 +60,7 @@ class Worksheet:
         stop_at_named: bool = False,
         progress: Callable[[str], None] = lambda step: None,
         prompt: str | None = None,
+        patched: Note = unnoted,
     ) -> Trace:
         """Run the pass on tokens (by name, or by id), on a prompt that the tokenizer cuts up, or on the worksheet's own input.
 
@@ -68,7 +70,7 @@ class Worksheet:
         """
         names = self._names(tokens, prompt)
         self.fits(arithmetic, len(names))
-        trace = run(self.model, names, arithmetic, self.title, stop_at_named, progress)
+        trace = run(self.model, names, arithmetic, self.title, stop_at_named, progress, patched=patched)
         if self.tokenizer is not None:
             ids, known = self.model.ids(names), len(self.tokenizer.vocabulary)
             trace = replace(trace, pieces=tuple(self.tokenizer.piece(i) for i in ids) if max(ids) < known else ())

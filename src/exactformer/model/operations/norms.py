@@ -134,7 +134,7 @@ class Normalise(Operation):
     where: str
     unit: bool = False
     biased: bool = True
-    name = "normalise"
+    name, added = "normalise", 3
     about = "Each row is divided by its spread, so that all positions have the same size, and then stretched by learnt weights."
     letters = ("…ij", "…ij", "…i0", "j", "j")
 

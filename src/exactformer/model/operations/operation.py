@@ -55,6 +55,7 @@ class Operation:
     multilinear: ClassVar[bool] = False  # is its gradient by one thing read the gradient times the others?
     weights: ClassVar[bool] = False  # are its rows weights of an average, which are drawn as heat?
     reduces: ClassVar[bool] = False  # is one number left of each row?
+    added: ClassVar[int | None] = None  # which of what it reads, counted from 0, is added to all the rest: a bias
 
     def apply(self, ops: Any, *values: Any) -> Any:
         raise NotImplementedError(f"{self.name} is not computed from what it reads")

@@ -28,7 +28,7 @@ def transposed(x: Any) -> Any:
 
 
 class _Product(Operation):
-    formula, sign, entry, equation, multilinear = PRODUCT, "·", DOT, True, True
+    formula, sign, entry, equation, multilinear, added = PRODUCT, "·", DOT, True, True, 2
 
     def written(self, reads: Sequence[str]) -> Written:
         biased = Written(f"{self.formula.text} + {{2}}", f"{self.formula.latex}+{{2}}")

@@ -4,6 +4,7 @@ import { announce, button, failed, h, problem } from "./dom.js";
 import { Book } from "./book.js";
 import { breaking } from "./breaking.js";
 import { changeBox } from "./change.js";
+import { explanation } from "./explain.js";
 import { downloaded, exportMenu } from "./exports.js";
 import { math } from "./math.js";
 import { handout } from "./handout.js";
@@ -114,6 +115,8 @@ export class Pass {
     switch (route.view) {
       case "break":
         return breaking(book, route);
+      case "explain":
+        return explanation(book);
       case "circuits":
         return circuits(book);
       case "theorem":
@@ -250,6 +253,7 @@ export class Pass {
       ["", "Forward"],
       ["backward", "Backward"],
       ["break", "Break it"],
+      ["explain", "Explain"],
       ["circuits", "Circuits"],
       ["theorem", "Theorem"],
     ].filter(

@@ -14,6 +14,7 @@ class Server {
   }
 
   offers(view, book) {
+    if (view === "explain") return book.forward.some(({ name }) => name === "logits");
     return (view !== "theorem" || book.circuit) && (view !== "circuits" || Boolean(book.model.vocabulary));
   }
 

@@ -1,0 +1,41 @@
+"""exactformer prove --pattern and --rule relative: theorems about where heads look, and not about tokens."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from exactformer.cli.common import DONE, REFUTED, UNDECIDED, emit, kind, refuse
+from exactformer.progress import Progress
+
+
+def pattern_theorem(worksheet: Any, text: str, length: int, workers: int | None, form: str, output: Path | None) -> None:
+    from exactformer.proofs.patterns import PatternClaim, prove_pattern
+    from exactformer.render import theorems
+
+    claim = PatternClaim.read(text, worksheet.model.config)
+    worksheet.fits("arb" if kind("arb").takes(worksheet.model.config) else "exact", length)
+    with Progress() as progress:
+        report = prove_pattern(worksheet.model, claim, length, workers, progress.cases)
+    emit((theorems.pattern_text if form == "text" else theorems.pattern_json)(report), output)
+    sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
+
+
+def relative_theorem(worksheet: Any, source: str, length: int, output: Path | None) -> None:
+    from exactformer.proofs.relative import relative
+
+    refuse(worksheet.model.config.positions != "rotary", f"{source}: positions are not rotary: scores do not go by distances")
+    found = relative(worksheet.model.config, length)
+    verdicts = {True: "proved", False: "refuted", None: "undecided"}
+    lines = [
+        f"{worksheet.title}: scores of turned queries and keys depend on the distance i - j alone, positions below {length}",
+        "",
+    ]
+    for turn in found:
+        place = "" if turn.place is None else f", first at i = {turn.place[0]}, j = {turn.place[1]}"
+        lines.append(f"  {turn.where:<12} angle {turn.angle}: {verdicts[turn.equal]}{place}")
+    answers = {turn.equal for turn in found}
+    whole = False if False in answers else None if None in answers else True
+    emit("\n".join([*lines, "", verdicts[whole], ""]), output)
+    sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[whole])

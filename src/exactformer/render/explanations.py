@@ -1,0 +1,179 @@
+"""Where an answer comes from, as text and as JSON: contributions with bars, the lens, and what a part does to a lead."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from exactformer.messages import printable
+from exactformer.render import json as as_json
+from exactformer.render.layout import verdict
+from exactformer.render.values import midpoint, show
+from exactformer.trace import Contribution, Explanation, Look, Trace
+from exactformer.trace.ablation import Ablation, sign
+
+_BAR, _LONGEST = 24, 40  # columns of the longest bar, and of a number
+_PROOFS = {
+    "equal": "proved: the contributions add up to it exactly",
+    "enclosed": "proved: each contribution lies in its enclosure, and the enclosure of their sum holds it",
+    "undecided": "undecided: whether the contributions add up to it exactly was neither proved nor refuted",
+    "rounded": "not proved: floats are rounded",
+}
+_CAPPED = "a soft cap follows, which keeps the order of logits: what is explained is the value before it"
+_CHANGES = {1: "rises", 0: "stays the same", -1: "falls", None: "may rise or fall"}
+
+
+def text(found: Explanation, digits: int = 12, most: int = 5) -> str:
+    """The contributions in the order of the pass, each with a bar; of sources and units the `most` largest."""
+    lines = [printable(found.title)] if found.title else []
+    lines += [f"tokens {' '.join(map(printable, found.tokens))} · position {found.position} · arithmetic {found.arithmetic}", ""]
+    rows = [row for each in found for row in _rows(each, found, most)]
+    longest = max((abs(midpoint(value)) for _, value in rows), default=0.0)
+    cells = [_number(value, digits) for _, value in rows]
+    names, numbers = (max(map(len, texts), default=0) for texts in ([name for name, _ in rows], cells))
+    for (name, value), cell in zip(rows, cells, strict=True):
+        lines.append(f"  {name:<{names}}  {cell:>{numbers}}  {_bar(midpoint(value), longest)}".rstrip())
+    lines += [
+        f"  {'sum':<{names}}  {_number(found.value, digits):>{numbers}}  {what(found)}",
+        "",
+        _PROOFS[found.proof],
+        *said(found),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def what(found: Explanation) -> str:
+    """What was explained."""
+    if found.over is None:
+        return f"the logit of {printable(found.token)}"
+    return f"the lead of {printable(found.token)} over {printable(found.over)}"
+
+
+def said(found: Explanation) -> list[str]:
+    """What has to be said of norms and of a cap."""
+    few = ", ".join(found.norms[:4]) + (", …" if len(found.norms) > 4 else "")
+    norms = f"norms on the way ({few}) are divided by their true scales, those of this pass: other inputs have others"
+    return [*([norms] if found.norms else []), *([_CAPPED] if found.step == "uncapped" else [])]
+
+
+def _rows(each: Contribution, found: Explanation, most: int) -> list[tuple[str, Any]]:
+    """A contribution and the largest of its parts."""
+    by_size = sorted(range(len(each.parts)), key=lambda n: abs(midpoint(each.parts[n].value)), reverse=True)
+    shown = [each.parts[n] for n in sorted(by_size[:most])]
+    return [(each.name, each.value), *((f"  {part_name(part, found)}", part.value) for part in shown)]
+
+
+def part_name(part: Contribution, found: Explanation) -> str:
+    """A source position with its token, or a unit."""
+    kind, number = part.name.split()
+    return f"{part.name} {printable(found.tokens[int(number)])}" if kind == "position" else part.name
+
+
+def _number(value: Any, digits: int) -> str:
+    shown = show(value, digits)
+    text = f"{shown.text} ≈ {shown.digits}" if shown.digits and not shown.too_long else shown.text
+    return text if len(text) <= _LONGEST else shown.digits or text
+
+
+def _bar(value: float, longest: float) -> str:
+    """To scale, with its sign."""
+    columns = 0 if not longest or value != value else round(_BAR * abs(value) / longest)
+    return ("-" if value < 0 else "+") * columns
+
+
+def document(found: Explanation, digits: int = 12) -> dict[str, Any]:
+    """docs/json.md describes it."""
+    return {
+        "format": "exactformer explanation 1",
+        "title": found.title,
+        "arithmetic": found.arithmetic,
+        "tokens": list(found.tokens),
+        "position": found.position,
+        "token": found.token,
+        "over": found.over,
+        "step": found.step,
+        "value": as_json.value(found.value, digits),
+        "proof": found.proof,
+        "norms": list(found.norms),
+        "contributions": [_contribution(each, digits) for each in found],
+    }
+
+
+def _contribution(each: Contribution, digits: int) -> dict[str, Any]:
+    size = midpoint(each.value)
+    result = {"name": each.name, "value": as_json.value(each.value, digits), "size": size if math.isfinite(size) else None}
+    return result | ({"parts": [_contribution(part, digits) for part in each.parts]} if each.parts else {})
+
+
+def json_text(found: Explanation, digits: int = 12) -> str:
+    return _dumped(document(found, digits))
+
+
+def lens_text(trace: Trace, position: int, looks: Sequence[Look]) -> str:
+    """A line for each place."""
+    lines = [printable(trace.title)] if trace.title else []
+    lines += [f"tokens {' '.join(map(printable, trace.tokens))} · position {position} · arithmetic {trace.arithmetic}", ""]
+    names, tokens = (max(map(len, texts)) for texts in ([look.step for look in looks], [_token(look) for look in looks]))
+    lines += [f"  {look.step:<{names}}  {_token(look):<{tokens}}  {verdict(look.output, trace.arithmetic)}" for look in looks]
+    return "\n".join([*lines, "", "what the final norm and the unembedding make of the stream there"]) + "\n"
+
+
+def _token(look: Look) -> str:
+    return printable(look.output.token or "none")
+
+
+def lens_json(trace: Trace, position: int, looks: Sequence[Look], digits: int = 12) -> str:
+    return _dumped(
+        {
+            "format": "exactformer lens 1",
+            "title": trace.title,
+            "arithmetic": trace.arithmetic,
+            "tokens": list(trace.tokens),
+            "position": position,
+            "looks": [{"step": look.step} | as_json.output(look.output, None, digits) for look in looks],
+        }
+    )
+
+
+def ablation_text(found: Ablation, digits: int = 12) -> str:
+    """The lead before and after, and whether it is proved to rise or to fall."""
+    lines = [printable(found.title)] if found.title else []
+    lines += [f"tokens {' '.join(map(printable, found.tokens))} · position {found.position} · arithmetic {found.arithmetic}", ""]
+    lead = f"the lead of {printable(found.token)} over {printable(found.over)}"
+    values = (("before", found.before), ("after", found.after), ("change", found.change))
+    lines += [f"with {', '.join(map(printable, found.parts))}: {lead} {_CHANGES[sign(found.change)]}{_proved(found)}"]
+    lines += [f"  {name:<7} {_number(value, digits)}" for name, value in values]
+    said = [printable(output.token or "none") for output in found.said]
+    return (
+        "\n".join([*lines, f"  {'token':<7} {said[0]} → {said[1]}" if said[0] != said[1] else f"  {'token':<7} {said[0]}"]) + "\n"
+    )
+
+
+def _proved(found: Ablation) -> str:
+    if found.arithmetic.startswith(("float", "bfloat")):
+        return ", in floats"
+    return ": undecided" if sign(found.change) is None else ", proved"
+
+
+def ablation_json(found: Ablation, digits: int = 12) -> str:
+    return _dumped(
+        {
+            "format": "exactformer ablation 1",
+            "title": found.title,
+            "arithmetic": found.arithmetic,
+            "tokens": list(found.tokens),
+            "position": found.position,
+            "parts": list(found.parts),
+            "token": found.token,
+            "over": found.over,
+            **{name: as_json.value(getattr(found, name), digits) for name in ("before", "after", "change")},
+            "sign": sign(found.change),
+            "output": [as_json.output(output, None, digits) for output in found.said],
+        }
+    )
+
+
+def _dumped(content: dict[str, Any]) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"

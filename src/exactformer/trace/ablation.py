@@ -1,0 +1,115 @@
+"""What a part of a model does to a lead: the same pass without it, with its mean instead, or with what it gave elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from exactformer.arithmetics import adjoints, kind
+from exactformer.model.ablating import ModelPart
+from exactformer.model.arithmetics.exact import ExactArithmetic
+from exactformer.model.errors import InputError
+from exactformer.model.recorder import Note
+from exactformer.model.step import Step
+from exactformer.numbers import Number, Undefined
+from exactformer.showing import Shown
+from exactformer.trace.trace import Output, Trace
+
+
+@dataclass(frozen=True)
+class Ablation(Shown):
+    """A lead before and after, and their difference."""
+
+    title: str
+    arithmetic: str
+    tokens: tuple[str, ...]
+    position: int
+    parts: tuple[str, ...]  # what was left out, as it was asked for
+    token: str
+    over: str
+    before: Any
+    after: Any
+    change: Any
+    said: tuple[Output, Output]  # the token before and after
+
+    def __repr__(self) -> str:
+        return f"<ablation of {', '.join(self.parts)}: the lead of {self.token!r} over {self.over!r}>"
+
+
+def ablation(
+    parts: Iterable[str], before: Trace, after: Trace, token: str | None = None, over: str | None = None, position: int = -1
+) -> Ablation:
+    """What is different after; by default in the lead of the token that was said over the next."""
+    position = before.place(position)
+    if before.model.config.unembedding == "none":
+        raise InputError("the model has no logits: there is no lead")
+    said, now = before.output[position], after.output[position]
+    token, over = (said.token, said.runner_up) if token is None and over is None else (token, over)
+    if token is None or over is None:
+        raise InputError(f"position {position}: {said.why or 'there is no other token'}: say of which two tokens")
+    ops = adjoints(before.arithmetic if kind(before.arithmetic).stepwise else "arb")
+    columns = [before.model.ids((name,))[0] for name in (token, over)]
+    leads = [ops.subtract(*(trace.logits[position, column] for column in columns))[()] for trace in (before, after)]
+    if before.exact:
+        leads = list(ops.settle(np.array(leads, dtype=object)))
+    change = ops.settle(ops.subtract(np.array(leads[1:]), np.array(leads[:1])))[0]
+    return Ablation(
+        before.title, before.arithmetic, before.tokens, position, tuple(parts), token, over, leads[0], leads[1], change, (said, now)
+    )
+
+
+def sign(value: Any) -> int | None:
+    """1, 0 or −1 where that is proved, or clear in floats; None where it is not decided."""
+    if isinstance(value, Undefined):
+        return None
+    if isinstance(value, Number):
+        return value.sign()
+    if isinstance(value, arb):
+        return 1 if value > 0 else -1 if value < 0 else 0 if value.is_zero() else None
+    return None if value != value else int(value > 0) - int(value < 0)
+
+
+def mean(part: ModelPart, traces: Sequence[Trace]) -> Any:
+    """What a part wrote on average, over all positions of all passes: exact numbers.
+
+    Of balls and floats it is the nearest floats to that average: a vector of its own, which is then exactly what is put in.
+    """
+    first = traces[0]
+    ops = adjoints(first.arithmetic if kind(first.arithmetic).stepwise else "arb")
+    rows = []
+    for trace in traces:
+        values = trace[part.step].values
+        if part.head is not None:
+            W_O = ops.load(trace.model.weights.blocks[part.block].attn.W_O[part.head])
+            values = ops.product(values[part.head], W_O)
+        rows.append(values)
+    together = np.concatenate(rows)
+    found = ops.settle(ops.times(ops.total(together, 0), ops.ratio(1, len(together))))
+    if first.exact:
+        return found
+    return ExactArithmetic().load(np.array([float(x.mid()) if isinstance(x, arb) else float(x) for x in found]))
+
+
+def patch(changes: Mapping[ModelPart, Trace]) -> Note:
+    """Puts in what parts gave in other passes, position by position."""
+
+    def note(step: Step) -> Any:
+        values = step.values
+        for part, other in changes.items():
+            if part.step == step.name:
+                values = _put(values, other[step.name].values, part)
+        return values
+
+    return note
+
+
+def _put(values: Any, others: Any, part: ModelPart) -> Any:
+    if part.head is None:
+        return others
+    values = values.copy()
+    values[part.head] = others[part.head]
+    return values

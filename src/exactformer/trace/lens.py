@@ -1,0 +1,53 @@
+"""The logit lens: what the model would say if the pass ended here, by its own final norm and unembedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from exactformer.arithmetics import adjoints, kind
+from exactformer.model.errors import InputError
+from exactformer.model.layers.embedding import unembedding
+from exactformer.model.layers.norm import normed
+from exactformer.model.recorder import Handle, Recorder, unnoted
+from exactformer.trace.trace import Output, Trace, output_of
+
+
+@dataclass(frozen=True)
+class Look:
+    """The stream at one place, and what it says there."""
+
+    step: str
+    output: Output
+
+
+def lens(trace: Trace, position: int = -1) -> tuple[Look, ...]:
+    """Before the first block, after each, and so at the end, where it is what the model says.
+
+    >>> from exactformer.worksheets import load
+    >>> for look in lens(load("induction").trace("a b a")):
+    ...     print(look.step, look.output.token, "tied" if look.output.ties else "alone")
+    blocks.0.resid_pre ! tied
+    blocks.1.resid_pre ! tied
+    blocks.1.resid_post b alone
+    """
+    model = trace.model
+    if model.config.unembedding == "none":
+        raise InputError("the model has no logits: a lens would show nothing")
+    position = trace.place(position)
+    ops = adjoints(trace.arithmetic if kind(trace.arithmetic).stepwise else "arb")
+    p = Recorder(model.config, ops, unnoted, range(1))
+    looks = []
+    for name in _streams(trace):
+        x = Handle(name, trace[name].values[position : position + 1])  # [1, dim]
+        x = x if model.weights.ln_final is None else normed(p, x, model.weights.ln_final, "ln_final")
+        (choice,) = ops.choose(unembedding(p, model.weights, x).value)
+        looks.append(Look(name, output_of(position, choice, model.config.vocabulary)))
+    return tuple(looks)
+
+
+def _streams(trace: Trace) -> list[str]:
+    """What each block reads, and what follows the last."""
+    ends = ("ln_final.", "uncapped", "logits")
+    last: Any = next(step for step in trace.steps if step.name.startswith(ends))
+    return [*(f"blocks.{n}.resid_pre" for n in range(trace.model.config.blocks)), last.reads[0]]

@@ -1,0 +1,127 @@
+"""Sums that are proved to add up, and sums that do not, which are noticed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from flint import arb
+
+from exactformer.arithmetics import adjoints
+from exactformer.model import Model
+from exactformer.model.breaking import broken
+from exactformer.model.errors import InputError
+from exactformer.numbers import exact, exp
+from exactformer.numbers.decide import prove_zero
+from exactformer.trace import Explanation, Trace, run
+from exactformer.trace.explanation import DoesNotAddUp, proof_of_sum, summed
+from exactformer.worksheets import load
+from random_models import random_model
+
+
+@pytest.fixture(scope="module")
+def induction() -> Trace:
+    return load("induction").trace("a b a")
+
+
+def changed(found: Explanation, n: int, by: object) -> Explanation:
+    each = found.contributions[n]
+    return replace(
+        found,
+        contributions=(
+            *found.contributions[:n],
+            replace(each, value=summed([each.value, by], adjoints(found.arithmetic))),
+            *found.contributions[n + 1 :],
+        ),
+    )
+
+
+def test_a_lead_is_proved_equal_to_its_sum(induction: Trace) -> None:
+    found = induction.explain("b", "a")
+    assert found.proof == "equal"
+    assert sum((each.value for each in found), exact(0)) == induction.logits[2, 2] - induction.logits[2, 1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_models_with_norms_and_mlps_add_up_exactly(seed: int) -> None:
+    rng = random.Random(seed)
+    model = random_model(rng, dims=(2, 3), blocks=2, epsilon=exact("1e-5"))
+    found = run(model, [rng.choice(model.config.vocabulary) for _ in range(2)]).explain(*model.config.vocabulary[:2])
+    assert found.proof == "equal"
+
+
+@pytest.mark.parametrize("by", ["1", "1e-30", "1e-300", "1e-900"])
+def test_a_changed_contribution_is_noticed(induction: Trace, by: str) -> None:
+    found = induction.explain("b", "a")
+    for n in range(len(found.contributions)):
+        with pytest.raises(DoesNotAddUp):
+            changed(found, n, exact(by)).proved(adjoints("exact"))
+
+
+def test_random_changes_are_noticed_and_no_others() -> None:
+    rng, ops = random.Random(7), adjoints("exact")
+    for _ in range(150):
+        values = [exact(rng.randint(-9, 9)) * exp(exact(rng.randint(-2, 2))) + rng.randint(-3, 3) for _ in range(rng.randint(1, 6))]
+        whole = sum(values, exact(0))
+        assert proof_of_sum(rng.sample(values, len(values)), whole, ops) == "equal"
+        with pytest.raises(DoesNotAddUp):
+            proof_of_sum(values, whole + exact(f"{rng.choice((-1, 1))}e-{rng.randint(0, 200)}"), ops)
+
+
+def test_a_changed_ball_is_noticed() -> None:
+    found = load("capstone").trace("a b", "arb").explain()
+    assert found.proof == "enclosed"
+    for n in range(len(found.contributions)):
+        with pytest.raises(DoesNotAddUp):
+            changed(found, n, arb("1e-20")).proved(adjoints("arb"))
+
+
+def test_certified_terms_hold_the_exact_ones() -> None:
+    trace = load("llama").trace("a b", "certified")
+    finer = load("llama").trace("a b", "arb").explain()
+    found = trace.explain()
+    assert (found.proof, found.norms, len(found.contributions)) == ("enclosed", ("ln_final",), len(finer.contributions))
+    for each, other in zip(found, finer, strict=True):
+        assert each.name == other.name
+        assert each.value.overlaps(other.value)
+        assert all(part.value.overlaps(theirs.value) for part, theirs in zip(each.parts, other.parts, strict=True))
+
+
+def test_a_capped_logit_is_explained_before_the_cap() -> None:
+    model = random_model(random.Random(3), norm="none", final_norm=False, mlp=0)
+    capped = Model(replace(model.config, logit_cap=exact(2)), model.weights)
+    found, plain = (run(each, ["a", "b"], "arb").explain("a") for each in (capped, model))
+    assert (found.step, plain.step, found.norms) == ("uncapped", "logits", ())
+    assert found.value.overlaps(plain.value)
+
+
+def test_floats_are_not_called_proved() -> None:
+    assert load("capstone").trace("a b", "float64").explain().proof == "rounded"
+
+
+def test_what_cannot_be_explained_is_refused(induction: Trace) -> None:
+    with pytest.raises(InputError, match="not in the vocabulary"):
+        induction.explain("nobody")
+    with pytest.raises(InputError, match="over itself"):
+        induction.explain("a", "a")
+    with pytest.raises(InputError, match="positions 0 to 2"):
+        induction.explain("a", position=3)
+    turned = broken(load("llama").model, ["rotary-after-scores"])
+    with pytest.raises(InputError, match="late_rotary"):
+        run(turned, "a b", "float64").explain()
+    with pytest.raises(InputError, match="no logits"):
+        load("length4").trace(arithmetic="float64").explain()
+
+
+def test_the_lens_ends_with_what_the_model_says() -> None:
+    for arithmetic in ("exact", "arb", "certified"):
+        trace = load("induction").trace("a b a", arithmetic)
+        last = trace.lens()[-1].output
+        assert (last.token, last.proved, last.runner_up) == ("b", True, trace.output[-1].runner_up)
+
+
+def test_what_algebra_proves_of_atoms_holds_for_all_numbers() -> None:
+    a, b = exp(exact(1)), exp(exact(2))
+    assert prove_zero((a + b) * (a - b) - a**2 + b**2, [a, b])
+    assert not prove_zero(a**2 - b, [a, b])  # true of these two, and not of all
