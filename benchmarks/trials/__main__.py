@@ -21,6 +21,7 @@ TRIALS = (
     "llamas",
     "referees",
     "oracle",
+    "programs",
     "symmetry",
     "worksheets",
 )  # modules of this package, each with run(progress) -> Result whose data has `failed`, a list of texts

@@ -1,4 +1,4 @@
-"""Answers that are read at positions of the input: in every arithmetic, for inputs of several lengths, where later tokens are read."""
+"""Answers read at positions of the input: in every arithmetic, for inputs of several lengths, where later tokens are read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def said(model: Model, tokens: Tokens) -> list[str]:
 @pytest.mark.parametrize("arithmetic", ["certified", "exact", "arb"])
 @pytest.mark.parametrize("model", models())
 @pytest.mark.parametrize("positions", [From(0), From(1), (0,), (1,)])
-def test_all_positions_are_proved_and_one_that_is_wrong_is_found(model: Model, positions: From | tuple[int, ...], arithmetic: str) -> None:
+def test_all_positions_are_proved_and_one_that_is_wrong_is_found(
+    model: Model, positions: From | tuple[int, ...], arithmetic: str
+) -> None:
     domain = [tokens for tokens in Sequences(model.config.vocabulary[:2], 3, 2) if len(tokens) == 3 or tokens[0] != tokens[1]]
     odd = domain[-1]
 

@@ -9,8 +9,11 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from exactformer.messages import quoted
-from exactformer.model import Model
+from exactformer.model import Model, forward
+from exactformer.model.arithmetics.floats import FloatArithmetic
 from exactformer.numbers import Exact, exact, exp
 from exactformer.programs.compiling import BOS, Compiler, answer
 from exactformer.programs.operators import ProgramError, SOp, Tokens
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from exactformer.programs.sheet import ProgramSheet
 
 _LONGEST = 64
+_CLOSE = 1e-9  # a lead that floats do not see
 _MOST_INPUTS = 1_000_000
 
 
@@ -137,11 +141,20 @@ class Program:
             if strength not in models:
                 models.clear()
                 models[strength] = self.model(length, strength)
-            domain, processes = (asked, 1) if isinstance(asked, list) else (self.inputs(asked), workers)
-            return prove(
-                models[strength], domain, self.rule(length), positions=self.answered, arithmetic_name="certified", last="exact",
-                workers=processes, cluster=cluster if processes is None else None, journal=kept, stop_at_failure=True,
-            )  # fmt: skip
+            model, rule = models[strength], self.rule(length)
+
+            def proved(domain: list[Tokens], processes: int | None, kept: Path | None) -> Report:
+                return prove(
+                    model, domain, rule, positions=self.answered, arithmetic_name="certified", last="exact", workers=processes,
+                    cluster=cluster if processes is None else None, journal=kept, stop_at_failure=True,
+                )  # fmt: skip
+
+            if isinstance(asked, list):
+                return proved(asked, 1, None)
+            domain = self.inputs(asked)
+            suspect = suspected(model, rule, domain)
+            refuted = proved([suspect], 1, None) if suspect is not None else None
+            return refuted if refuted is not None and refuted.failures else proved(domain, workers, kept)
 
         return climbed(length, attempt, journal, progress)
 
@@ -175,6 +188,19 @@ class Rule:
     @cached_property
     def _known(self) -> dict[Tokens, list[str]]:
         return {}
+
+
+def suspected(model: Model, rule: Rule, inputs: list[Tokens]) -> Tokens | None:
+    """An input that floats get wrong, the first of the shortest: where to look for a counterexample, which is then proved."""
+    floats, names = FloatArithmetic("float64"), model.config.vocabulary
+    for tokens in inputs:
+        logits = forward(model, model.ids(tokens), floats)[1:]
+        right = [names.index(token) for token in rule(tokens)]
+        others = logits.copy()
+        others[range(len(right)), right] = -np.inf
+        if (logits[range(len(right)), right] - others.max(axis=1) < _CLOSE).any():
+            return tokens
+    return None
 
 
 def usual_arithmetic(model: Model) -> str:
