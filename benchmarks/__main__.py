@@ -17,6 +17,7 @@ from benchmarks import (
     nano_sort,
     oracle,
     plan,
+    programs,
     report,
     sizes,
     spread,
@@ -40,6 +41,7 @@ BENCHMARKS = (
     streamed,
     theorems,
     claims,
+    programs,
 )  # each has run(progress) -> Result, or None
 
 

@@ -16,8 +16,9 @@ from exactformer.model import Model, forward
 from exactformer.model.arithmetics.floats import FloatArithmetic
 from exactformer.model.changing import with_weights
 from exactformer.programs import Program, aggregate, apply, count, indices, mean, select, tokens
-from exactformer.programs.operators import Selector, SOp
+from exactformer.programs.operators import SOp
 from exactformer.programs.program import Rule
+from exactformer.programs.selectors import Selector
 from exactformer.proofs import Report, prove
 
 PROGRAMS = 300

@@ -10,8 +10,9 @@
 
 from exactformer.programs.compiling import BOS
 from exactformer.programs.library import PROGRAMS
-from exactformer.programs.operators import ProgramError, aggregate, apply, count, indices, mean, select, tokens
+from exactformer.programs.operators import ProgramError, apply, indices, tokens
 from exactformer.programs.program import Program, program
+from exactformer.programs.selectors import aggregate, count, mean, select
 
 __all__ = [
     "BOS", "PROGRAMS", "Program", "ProgramError", "aggregate", "apply", "count", "indices", "mean", "program", "select", "tokens",

@@ -18,7 +18,8 @@ from exactformer.model import AttentionWeights, BlockWeights, Config, MlpWeights
 from exactformer.numbers import Exact, exact
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.numbers.field import ONE
-from exactformer.programs.operators import Aggregate, Apply, Attending, Count, Input, Mean, Places, ProgramError, Scope, SOp, Tokens
+from exactformer.programs.operators import Apply, Input, Places, ProgramError, Scope, SOp, Tokens
+from exactformer.programs.selectors import Aggregate, Attending, Count, Mean
 
 BOS = "BOS"
 RAMP = Fraction(1, 4)  # of the gap between two points: the part in which a reading is neither one nor the other

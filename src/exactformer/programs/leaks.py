@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from exactformer.numbers import Exact, Number, argmax, exact, exp
 from exactformer.programs.compiling import Compiler
-from exactformer.programs.operators import Attending, Memo, Tokens
+from exactformer.programs.operators import Memo, Tokens
+from exactformer.programs.selectors import Attending
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from exactformer.programs.operators import Tokens, aggregate, apply, count, indices, select, tokens
+from exactformer.programs.operators import Tokens, apply, indices, tokens
 from exactformer.programs.program import Program
+from exactformer.programs.selectors import aggregate, count, select
 
 _same = select(tokens, tokens, "==")
 _before = select(indices, indices, "<")
