@@ -38,8 +38,8 @@ def test_pytorch_says_the_same() -> None:
 def test_codes_are_exactly_0_and_1() -> None:
     """The MLP takes leaks away, where they are no more than is tolerated: in exact numbers nothing is left of them."""
     trace = PROGRAMS["histogram"].worksheet(3).trace("BOS a b a")
-    assert any(entry.status == "named" for entry in trace["blocks.0.attn.z"].flat)
-    assert trace["logits"][3].tolist() == [0, 0, 0, 0, 0, 0, 1, 0]  # BOS a b c 0 1 2 3
+    assert any(entry.status == "named" for entry in trace["blocks.0.attn.z"].values.flat)
+    assert trace["logits"].values[3].tolist() == [0, 0, 0, 0, 0, 0, 1, 0]  # BOS a b c 0 1 2 3
     assert trace.token(3) == "2"
 
 
