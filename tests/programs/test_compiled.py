@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from typing import Any
 
@@ -127,7 +128,7 @@ def test_a_leak_below_the_smallest_strength_is_said_of_exact_codes_alone() -> No
     assert all(leak.harmless for leak in PROGRAMS["sort"].leaks(4))
 
 
-@pytest.mark.parametrize("name", ["sort", "fraction"])
+@pytest.mark.parametrize("name", ["histogram", "sort", "fraction"])
 def test_the_worksheet_is_the_model(name: str) -> None:
     sheet = PROGRAMS[name].worksheet(2)
     again = xf.loads(sheet.text, "again")
@@ -136,6 +137,12 @@ def test_the_worksheet_is_the_model(name: str) -> None:
         assert one == other
         assert np.array_equal(mine, read)
     assert (again.tokens, again.title) == (sheet.tokens, name)
+
+
+def test_a_table_of_positions_in_a_word_has_no_length() -> None:
+    text = re.sub("(?m)^W_pos = .*$", 'W_pos = "zeros"', PROGRAMS["histogram"].worksheet(2).text)
+    with pytest.raises(xf.WorksheetError, match="W_pos.*write a list of rows"):
+        xf.loads(text)
 
 
 def test_a_worksheet_changes_with_its_program() -> None:

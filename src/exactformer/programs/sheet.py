@@ -80,15 +80,7 @@ def _text(value: Any) -> str:
 
 
 def _numbers(array: Any) -> str:
-    """Nested lists; fractions are texts, and an array of zeros is called so."""
-    if all(entry == 0 for entry in array.flat):
-        return '"zeros"'
-    if array.ndim > 1:
-        return f"[{', '.join(map(_list, array))}]"
-    return _list(array)
-
-
-def _list(array: Any) -> str:
-    if getattr(array, "ndim", 0):
-        return f"[{', '.join(map(_list, array))}]"
-    return str(array) if array.fraction.denominator == 1 else f'"{array}"'
+    """Nested lists, in which fractions are texts."""
+    if isinstance(array, Exact):
+        return str(array) if array.fraction.denominator == 1 else f'"{array}"'
+    return f"[{', '.join(map(_numbers, array))}]"
