@@ -17,6 +17,7 @@ from benchmarks import (
     nano_sort,
     oracle,
     plan,
+    programs,
     report,
     sets,
     sizes,
@@ -42,6 +43,7 @@ BENCHMARKS = (
     theorems,
     sets,
     claims,
+    programs,
 )  # each has run(progress) -> Result, or None
 
 

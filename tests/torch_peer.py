@@ -35,6 +35,13 @@ def peer(model: Model, tokens: tuple[str, ...], targets: tuple[str, ...] = (), u
     return Peer(loss.item(), {name: _gradient(w) for name, w in weights.items()}, {name: _gradient(x) for name, x in steps.items()})
 
 
+def said(model: Model, tokens: tuple[str, ...]) -> list[str]:
+    """The largest logit at every position."""
+    weights = {name: _tensor(values).requires_grad_() for name, values in model.weights.named()}
+    logits = _forward(model, weights, [model.config.vocabulary.index(token) for token in tokens], {})
+    return [model.config.vocabulary[i] for i in logits.argmax(dim=1).tolist()]
+
+
 def _tensor(values: Any) -> Tensor:
     return torch.tensor([float(v.to_float() if hasattr(v, "to_float") else v) for v in values.flat], dtype=torch.float64).reshape(
         values.shape

@@ -22,6 +22,7 @@ TRIALS = (
     "llamas",
     "referees",
     "oracle",
+    "programs",
     "sets",
     "symmetry",
     "worksheets",

@@ -32,17 +32,18 @@ _PLACES = {
     "exercises": ["Exercise", "ExerciseError", "Judgement", "exercise"],
     "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],
 }  # fmt: skip
+_PACKAGES = ("oracle", "programs")  # of many operations, whose names are their own
 _HOME = {name: module for module, names in _PLACES.items() for name in names}
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "oracle":  # a package of many operations, whose names are its own
-        return import_module("exactformer.oracle")
+    if name in _PACKAGES:
+        return import_module(f"exactformer.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'exactformer' has no attribute {name!r}")
     return getattr(import_module(f"exactformer.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME, "oracle"])
+    return sorted([*globals(), *_HOME, *_PACKAGES])

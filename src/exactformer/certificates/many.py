@@ -37,16 +37,15 @@ def logits_at(prepared: Prepared, ids: Any, asked: Collection[int]) -> Iterator[
     >>> position, logits.shape, rows.tolist()
     (1, (3, 3), [0, 1, 2])
     """
-    model, last = prepared.model, max(asked)
-    ids = model.checked_many(ids)[:, : last + 1]
+    model, ids = prepared.model, prepared.model.checked_many(ids)
     if not model.config.keeps_past:
         whole = forward(model, ids, BatchArithmetic(prepared.store, len(ids)))
         for position in sorted(asked):
-            yield position, whole, np.arange(len(ids)) * (last + 1) + position
+            yield position, whole, np.arange(len(ids)) * ids.shape[1] + position
         return
     prefixes, rows = Prefixes(), np.zeros(len(ids), dtype=np.intp)
     fresh = np.arange(len(ids)) == 0  # does a sequence begin otherwise than the one before it?
-    for position in range(last + 1):
+    for position in range(max(asked) + 1):
         fresh[1:] |= ids[1:, position] != ids[:-1, position]
         first = np.flatnonzero(fresh)
         prefixes, new = prefixes.branched(rows[first]), ids[first, position : position + 1]

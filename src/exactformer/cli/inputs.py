@@ -14,9 +14,11 @@ import click
 from exactformer.cli.common import number, refuse
 
 if TYPE_CHECKING:
+    from exactformer.programs import Program
     from exactformer.worksheets import Input, Worksheet
 
 STDIN = "-"
+_LENGTH = 4  # of the inputs that a program is compiled for, where nobody says it
 _PAGES = (".md", ".markdown", ".qmd", ".rmd", ".myst", ".rst", ".rest", ".ipynb")
 Command = Callable[..., Any]
 
@@ -89,7 +91,11 @@ def loaded(source: str, reading: Any = "ideal") -> Worksheet:
     """The worksheet of a source; that on standard input can be asked for once."""
     from exactformer.worksheets import load, loads
 
-    worksheet = loads(standard_input(), "standard input") if source == STDIN else _of_page(source) or load(source, reading)
+    worksheet = (
+        loads(standard_input(), "standard input")
+        if source == STDIN
+        else _of_page(source) or _of_program(source) or load(source, reading)
+    )
     refuse(reading != "ideal" and not worksheet.reading, f"--reading {reading}: {source} has nothing that can be read in two ways")
     return worksheet
 
@@ -102,6 +108,26 @@ def _of_page(source: str) -> Worksheet | None:
     from exactformer.lessons.passes import worksheet_in
 
     return worksheet_in(name, which)
+
+
+def _of_program(source: str) -> Worksheet | None:
+    """A program compiled: one that comes with the library, or p of the user's own file.py:p, whose code is run."""
+    from exactformer.programs import PROGRAMS, Program
+    from exactformer.proofs.tables import load_function
+
+    if source not in PROGRAMS and ".py:" not in source:
+        return None
+    program = PROGRAMS[source] if source in PROGRAMS else load_function(source)
+    refuse(not isinstance(program, Program), f"{source}: is not a program: write p = program(…)")
+    assert isinstance(program, Program)
+    return program.worksheet(_LENGTH)
+
+
+def program_of(worksheet: Worksheet) -> Program | None:
+    """The program that a worksheet was compiled from."""
+    from exactformer.programs.sheet import ProgramSheet
+
+    return worksheet.program if isinstance(worksheet, ProgramSheet) else None
 
 
 def opened(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from exactformer.cli.common import (
     writable,
 )
 from exactformer.cli.heads import pattern_theorem, relative_theorem
-from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, reading_option, source_argument
+from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, program_of, reading_option, source_argument
 from exactformer.cli.journals import Kept, how_to_go_on, in_the_cache, run_options
 from exactformer.cli.questions import Question
 from exactformer.progress import Progress
@@ -88,7 +89,7 @@ _RULE = (
 @click.option(
     "--strength",
     metavar="NUMBER|search",
-    help="For a circuit: the strength of every head; or search for the smallest integer that is enough.",
+    help="For a circuit or a program: the strength of every head; or search for the smallest integer that is enough.",
 )
 @run_options
 @click.option(
@@ -117,7 +118,8 @@ def command(
     asked: Input, reading: str, changes: tuple[str, ...], hard: bool, mask: str | None, digits: int, arithmetic: str, form: str,
     output: Path | None,
 ) -> None:  # fmt: skip
-    """Prove a theorem: a circuit does what its rule says, on all inputs; or another schedule computes the same."""
+    """Prove a theorem: a circuit does what its rule says, or a model what its program says, on all inputs; or another schedule
+    computes the same."""
     from exactformer.worksheets.cost import PROVING
 
     keep_the_source(source, output)
@@ -165,15 +167,19 @@ def command(
         relative_theorem(opened(source, changes, reading=reading), source, length, output)
         return
     worksheet = loaded(source, reading)
-    longer = length if worksheet.circuit is not None and (length or 0) > worksheet.circuit.length else None
+    program = program_of(worksheet)
+    refuse(program is not None and length is None, "--length: is missing: up to which length is the program to be proved?")
+    longer = length if program or (worksheet.circuit is not None and (length or 0) > worksheet.circuit.length) else None
     worksheet = changed(worksheet, changes, hard, mask, None if searching else strength, longer)
     if searching:
-        refuse(worksheet.circuit is None, f"--strength search: {source} has no circuit")
+        refuse(worksheet.circuit is None and program is None, f"--strength search: {source} has no circuit, and is no program")
         assert length is not None
         _search(worksheet, length, arithmetic, journal, workers, cluster, output)
     else:
         question = Question(worksheet, source, rule, length, domain, positions, steps)
-        if not given("arithmetic") and (count or domain or wrong or positions or rule not in (None, "sorted")):
+        if not given("arithmetic") and program and rule is None:
+            arithmetic = "exact" if hard else _BATCHES
+        elif not given("arithmetic") and (count or domain or wrong or positions or rule not in (None, "sorted")):
             arithmetic = _BATCHES
         elif worksheet.circuit is None:  # the logits of circuits may tie, which only exact numbers prove
             arithmetic = settled_arithmetic(arithmetic, worksheet, question.longest, PROVING)
@@ -185,13 +191,16 @@ def command(
             "arithmetic": arithmetic if arithmetic != "exact" else None,
         }
         command += [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
+        plain = program and rule is None and not changes and form == "text" and not count  # heads are those of the program
+        leaks = worksheet.leaks if plain else list  # type: ignore[attr-defined]
         searched = budget if sets else None
-        _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong, searched, claim)
+        _theorem(question, arithmetic, journal, workers, cluster, form, output, command, count, wrong, searched, claim, leaks)
 
 
 def _theorem(
     question: Question, arithmetic: str, journal: Path | None, workers: int | None, cluster: str | None, form: str,
     output: Path | None, command: list[str], count: bool, wrong: Path | None, sets: int | None, claim: str,
+    leaks: Callable[[], list[Any]],
 ) -> None:  # fmt: skip
     from exactformer.cli.wrong import written
     from exactformer.proofs import Product, prove
@@ -208,14 +217,14 @@ def _theorem(
         refuse(size > _MOST_INPUTS, f"--length: there are {size:,} inputs; one by one, a proof takes up to {_MOST_INPUTS:,}")
         domain = list(domain) if isinstance(domain, Product) else domain
         worksheet.fits(arithmetic, question.longest)
+    last = "exact" if program_of(worksheet) else last_arithmetic(model, question.longest)
     with Progress() as progress, written(wrong) as failed:
         kept = Kept(journal, progress)
         try:
             report = prove(
                 model, domain, question.rule, circuit=worksheet.circuit, steps=question.steps, positions=question.positions,
                 arithmetic_name=arithmetic, journal=kept.named, workers=workers, cluster=cluster, progress=kept.heard,
-                loss=count and sets is None, wrong=failed, sets=sets,
-                last=None if kind(arithmetic).stepwise else last_arithmetic(model, question.longest),
+                loss=count and sets is None, wrong=failed, sets=sets, last=None if kind(arithmetic).stepwise else last,
             )  # fmt: skip
         except KeyboardInterrupt:
             kept.interrupted()
@@ -224,6 +233,7 @@ def _theorem(
     report.asked = claim
     with signs_of_life("all cases are done, writing the report"):
         shown = (counts.RENDERERS if count else theorems.RENDERERS)[form](report, worksheet, command)
+        shown += "".join(f"{line}\n" for line in ("", *leaks())) if leaks is not list else ""
     emit(shown, output)
     if count:
         sys.exit(UNDECIDED if report.counts["undecided"] else DONE)
@@ -252,8 +262,11 @@ def _search(
 
     with Progress() as progress:
         try:
-            strengths = smallest_strengths(worksheet.circuit, worksheet.rule, length, arithmetic, workers, cluster, named, progress)
-            found = list(strengths)
+            if (program := program_of(worksheet)) is not None:
+                found = list(program.strengths(length, workers=workers, cluster=cluster, journal=named, progress=progress))
+            else:
+                circuit, rule = worksheet.circuit, worksheet.rule
+                found = list(smallest_strengths(circuit, rule, length, arithmetic, workers, cluster, named, progress))
         except KeyboardInterrupt:
             progress.clear()
             click.echo(f"exactformer: interrupted at {at}; {how_to_go_on(place)}", err=True)

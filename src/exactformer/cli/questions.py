@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exactformer.cli.common import refuse
+from exactformer.cli.inputs import program_of
+
+if TYPE_CHECKING:
+    from exactformer.proofs.domain import Places
+
+
+_OF_PROGRAM = "--domain, --positions, --steps: a program says itself what it is about, up to --length"
 
 
 class Question:
     """A rule over a domain of inputs. `longest` is how many positions the longest pass has."""
+
+    domain: Any
+    rule: Any
+    positions: Places | None
 
     def __init__(
         self, worksheet: Any, source: str, rule: str | None, length: int | None, domain: str | None, positions: str | None,
@@ -17,6 +28,12 @@ class Question:
     ) -> None:  # fmt: skip
         config = worksheet.model.config
         self.worksheet, self.vocabulary = worksheet, config.vocabulary
+        if (program := program_of(worksheet)) is not None and rule is None:
+            assert length is not None
+            refuse(domain is not None or positions is not None or steps is not None, _OF_PROGRAM)
+            self.domain, self.rule, self.positions = program.inputs(length), program.rule(length), program.answered
+            self.steps, self.longest = 1, worksheet.length + 1
+            return
         refuse(config.unembedding == "none", f"{source}: the model has no logits: there is no token to prove")
         inner = worksheet.rule if rule is None else _inner(rule)
         refuse(
@@ -24,10 +41,10 @@ class Question:
             f"{source}: has no circuit and so no rule of its own; give one: --rule sorted, max, a formula, table.csv, file.py:f",
         )
         refuse(steps is not None and not _counts_steps(inner), "--steps: this rule says itself how many tokens it demands")
-        self.domain: Any = self._domain(inner, rule, length, domain)
+        self.domain = self._domain(inner, rule, length, domain)
         shortest, self.longest = _lengths(self.domain)
-        self.positions = None if positions is None else _positions(positions, shortest, self.longest)
-        self.steps, self.rule = self._fitted(inner, rule, shortest, steps)
+        at = self.positions = None if positions is None else _positions(positions, shortest, self.longest)
+        self.steps, self.rule = self._fitted(inner, rule, shortest, steps, at)
         self.longest += self.steps - 1
         if config.length is not None and self.longest > config.length:
             option = "length" if domain is None and length is not None else "domain"
@@ -46,7 +63,9 @@ class Question:
         whole = isinstance(inner, Formula) or (rule is not None and hasattr(inner, "answers") and inner.answers(2) > 1)
         return Sequences(self.vocabulary, length, length if whole else 1)
 
-    def _fitted(self, inner: Any, rule: str | None, shortest: int, steps: int | None) -> tuple[int, Any]:
+    def _fitted(
+        self, inner: Any, rule: str | None, shortest: int, steps: int | None, at: tuple[int, ...] | None
+    ) -> tuple[int, Any]:
         """How many tokens follow, each fed back, and the rule that says which."""
         from exactformer.proofs import Sorted
         from exactformer.proofs.fitting import Fitted
@@ -55,8 +74,8 @@ class Question:
             return steps or 1, inner
         if not hasattr(inner, "arrays") and not hasattr(inner, "whole"):
             return 1, inner
-        if self.positions is not None:
-            return 1, Fitted(inner, self.vocabulary, None, self.positions)
+        if at is not None:
+            return 1, Fitted(inner, self.vocabulary, None, at)
         number = inner.answers(shortest)
         refuse(number > 1 and shortest != self.longest, "--domain: inputs of one length are needed, as several tokens follow each")
         if rule == "sorted":

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     type=click.Choice(("none", "pre", "post")),
     help="Other LayerNorms: none, or before (pre) or after (post) each part of a block; new ones have ε = 1e-5.",
 )
-@click.option("--strength", metavar="NUMBER", help="For a circuit: the strength of every head.")
-@click.option("--length", type=Whole(1, 512), help="For a circuit: make positions for this many tokens.")
+@click.option("--strength", metavar="NUMBER", help="For a circuit or a program: the strength of every head.")
+@click.option("--length", type=Whole(1, 512), help="For a circuit or a program: make positions for this many tokens.")
 @click.option("--step", "steps", metavar="NAME", multiple=True, help="Show only this step, as a whole table; repeatable.")
 @click.option("--decimals", type=Whole(0, 1000), help="With --step: round numbers to this many decimals, proved.")
 @click.option("--stable", is_flag=True, help="Subtract each row's largest score before the softmax, as a step of its own.")

@@ -54,8 +54,9 @@ def bounds(low: str, high: str) -> list[str] | None:
     return [low, high] if _DECIMAL.fullmatch(low) and _DECIMAL.fullmatch(high) else None
 
 
-def read(said: Any, steps: int, vocabulary: Tokens, arithmetic_name: str) -> list[Answer]:
-    """The answers to one case. All that can be known of them without computing is checked: a journal is believed in the rest.
+def read(said: Any, steps: int, vocabulary: Tokens, arithmetic_name: str, read_at: tuple[int, ...] | None = None) -> list[Answer]:
+    """The answers to one case: up to `steps` that follow, or one at each of some positions. All that can be known of them
+    without computing is checked: a journal is believed in the rest.
 
     >>> ok = {"token": "b", "proved": True, "ties": [], "logits": {"a": ["1", "1"], "b": ["2.5", "2.6"]}}
     >>> read([ok], 1, ("a", "b"), "exact")[0].token
@@ -67,6 +68,10 @@ def read(said: Any, steps: int, vocabulary: Tokens, arithmetic_name: str) -> lis
     Traceback (most recent call last):
     exactformer.proofs.answers.AnswerError: is not a list of 1 answer
     """
+    if read_at is not None:
+        if not isinstance(said, list) or len(said) != len(read_at):
+            raise AnswerError(f"is not a list of {len(read_at)} answers")
+        return [answer for one in said for answer in read([one], 1, vocabulary, arithmetic_name)]
     if not isinstance(said, list) or not 1 <= len(said) <= steps:
         raise AnswerError(f"is not a list of {steps} answer{'s' * (steps > 1)}")
     index = {token: n for n, token in enumerate(vocabulary)}

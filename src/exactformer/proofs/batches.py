@@ -16,7 +16,7 @@ from exactformer.certificates.many import at_once
 from exactformer.hashing import Digest
 from exactformer.model import Config
 from exactformer.proofs.chunks import RunError
-from exactformer.proofs.domain import Product, Sequences, Tokens
+from exactformer.proofs.domain import Places, Product, Sequences, Tokens, places_of
 from exactformer.proofs.rules import Demand, Rule, demand
 
 _FEWEST = 1024  # inputs of a batch, where there are so many
@@ -56,6 +56,10 @@ class Box:
     choices: tuple[tuple[int, ...], ...]
 
     @property
+    def length(self) -> int:
+        return len(self.choices)
+
+    @property
     def size(self) -> int:
         return prod(map(len, self.choices))
 
@@ -73,6 +77,10 @@ class Listed:
     """Inputs of one length, as they were given."""
 
     ids: Any
+
+    @property
+    def length(self) -> int:
+        return int(self.ids.shape[1])
 
     @property
     def size(self) -> int:
@@ -135,9 +143,7 @@ class Batches(Sequence[Batch]):
                 digest.add("list", ids.shape, ids.reshape(-1).view(np.uint8).data)
 
 
-def asking(
-    rule: Rule, vocabulary: Tokens, steps: int, positions: tuple[int, ...] | None
-) -> Callable[[Any], tuple[Any, Any, Tokens]]:
+def asking(rule: Rule, vocabulary: Tokens, steps: int, positions: Places | None) -> Callable[[Any], tuple[Any, Any, Tokens]]:
     """What is demanded of inputs [n, T], as arrays (see `Batch`): by the rule's own `arrays`, or by asking it about each.
 
     Tokens that follow are asked for with those before them fed back, as far as only one is right; with `positions`, the rule names
@@ -147,10 +153,7 @@ def asking(
 
     def one(tokens: Tokens) -> list[Demand]:
         if positions is not None:
-            named = rule(tokens)
-            if isinstance(named, str) or not isinstance(named, list | tuple) or len(named) != len(positions):
-                raise ValueError(f"the rule says {named!r} of {' '.join(tokens)}: it must name {len(positions)} tokens in order")
-            return [demand(lambda _, token=token: token, tokens) for token in named]
+            return demands_at(rule, tokens, len(places_of(positions, len(tokens))))
         found = [demand(rule, tokens)]
         while len(found) < steps and len(found[-1].right) == 1:
             tokens = (*tokens, *found[-1].right)
@@ -164,6 +167,14 @@ def asking(
         return _demanded([one(tokens) for tokens in tokens_of(ids, vocabulary)], index)
 
     return asked
+
+
+def demands_at(rule: Rule, tokens: Tokens, answers: int) -> list[Demand]:
+    """What a rule demands at so many positions of an input."""
+    named = rule(tokens)
+    if isinstance(named, str) or not isinstance(named, list | tuple) or len(named) != answers:
+        raise ValueError(f"the rule says {named!r} of {' '.join(tokens)}: it must name {answers} tokens in order")
+    return [demand(lambda _, token=token: token, tokens) for token in named]
 
 
 def _demanded(demands: Sequence[Sequence[Demand]], index: dict[str, int]) -> tuple[Any, Any, Tokens]:

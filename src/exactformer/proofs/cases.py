@@ -17,6 +17,7 @@ from exactformer.numbers import Undecided
 from exactformer.numbers.decimals import outwards
 from exactformer.numbers.digits import ball_bounds, decimal_bounds
 from exactformer.proofs.answers import MOST_LOGITS, bounds, reason
+from exactformer.proofs.domain import Places, places_of
 
 if TYPE_CHECKING:
     from exactformer.certificates.proving import Certified
@@ -27,15 +28,17 @@ _BITS = (64, 128, 256, 512, 1024)  # of balls
 
 @dataclass(frozen=True)
 class Case:
-    """Computes the greedy continuation of a sequence: for each token, the winner, what it ties with, and logits enclosed."""
+    """Computes the greedy continuation of a sequence, or answers at positions of it: for each token, the winner, what it ties
+    with, and logits enclosed."""
 
     model: Model
     arithmetic: str = "exact"
     steps: int = 1
+    positions: Places | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What was converted stays where it is."""
-        return {"model": self.model, "arithmetic": self.arithmetic, "steps": self.steps}
+        return {name: getattr(self, name) for name in ("model", "arithmetic", "steps", "positions")}
 
     def __call__(self, tokens: tuple[str, ...] | list[str]) -> list[dict[str, Any]]:
         ids = self.model.ids(tuple(tokens))
@@ -43,7 +46,7 @@ class Case:
             return list(self._certified(ids))
         # An exact arithmetic remembers the graph of one pass, so each case has its own.
         for ops in self._balls if kind(self.arithmetic).numbers == "balls" else (arithmetic(self.arithmetic),):
-            answers = list(self._continued(ids, ops))
+            answers = list(self._continued(ids, ops) if self.positions is None else self._placed(ids, ops, self.positions))
             if all(answer["proved"] for answer in answers):
                 break
         return answers
@@ -67,6 +70,12 @@ class Case:
 
         found = prove_tokens(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS)
         return certified_answers(self.model, found)
+
+    def _placed(self, ids: list[int], ops: Values, positions: Places) -> Iterator[dict[str, Any]]:
+        """The answers at positions of the input, all of one pass."""
+        logits = forward(self.model, ids, ops)[list(places_of(positions, len(ids)))]
+        for choice, row in zip(ops.choose(logits), logits, strict=True):
+            yield _answer(choice, row, self.model.config.vocabulary)
 
     def _continued(self, ids: list[int], ops: Values) -> Iterator[dict[str, Any]]:
         """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""

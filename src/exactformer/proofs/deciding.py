@@ -19,6 +19,7 @@ from exactformer.numbers import Undecided
 from exactformer.proofs.answers import MOST_LOGITS
 from exactformer.proofs.batches import Batch
 from exactformer.proofs.cases import Case, certified_answers
+from exactformer.proofs.domain import Places, places_of
 
 RIGHT, OPEN, WRONG = 1, 0, -1
 
@@ -33,7 +34,7 @@ class Deciding:
 
     model: Model
     steps: int = 1
-    positions: tuple[int, ...] | None = None
+    positions: Places | None = None
     loss: bool = False
     last: str | None = None
 
@@ -76,7 +77,8 @@ class Deciding:
         if not len(chosen):
             return
         ids, right = batch.ids[chosen], batch.right[chosen]
-        asked = self.positions or tuple(range(ids.shape[1] - 1, ids.shape[1] - 1 + self.steps))
+        length = ids.shape[1]
+        asked = tuple(range(length - 1, length - 1 + self.steps)) if self.positions is None else places_of(self.positions, length)
         fed = np.concatenate([ids, right[:, : self._fed, 0]], axis=1)
         attempt = _Found(len(chosen), found.losses is not None)
         try:
@@ -95,15 +97,18 @@ class Deciding:
         return logits_at(self._prepared, ids, asked)
 
     def _alone(self, ids: list[int]) -> Iterator[dict[str, Any]]:
-        """The answers to one input, in certified arrays with as many limbs as it takes."""
+        """The answers to one input, in certified arrays with as many limbs as it takes; then in the arithmetic `last`."""
+        answers = list(self._by_limbs(ids))
+        if self.last is not None and not all(answer["proved"] for answer in answers):
+            answers = Case(self.model, self.last, self.steps, self.positions)([self.model.config.vocabulary[i] for i in ids])
+        yield from answers
+
+    def _by_limbs(self, ids: list[int]) -> Iterator[dict[str, Any]]:
         if self.positions is None:
             found = prove_tokens(self.model, ids, self.steps, prepared=self._prepared, top=MOST_LOGITS)
-            answers = list(certified_answers(self.model, found))
-            if self.last is not None and not all(answer["proved"] for answer in answers):
-                answers = Case(self.model, self.last, self.steps)([self.model.config.vocabulary[i] for i in ids])
-            yield from answers
+            yield from certified_answers(self.model, found)
             return
-        for position in self.positions:
+        for position in places_of(self.positions, len(ids)):
             if not self.model.config.keeps_past and position < len(ids) - 1:
                 yield {"token": None, "proved": False, "why": "floats do not decide it, and later tokens are read"}
             else:

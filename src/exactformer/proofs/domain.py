@@ -136,6 +136,28 @@ class Product:
         return f"every sequence of {len(self.choices)} tokens: {', then '.join(powers)}"
 
 
+@dataclass(frozen=True)
+class From:
+    """Where answers are read: at every position from the first that counts, in inputs of any length.
+
+    >>> places_of(From(1), 4), places_of((0, 2), 4)
+    ((1, 2, 3), (0, 2))
+    """
+
+    first: int = 0
+
+    def __str__(self) -> str:
+        return f"from position {self.first} on"
+
+
+Places = tuple[int, ...] | From
+
+
+def places_of(places: Places, length: int) -> tuple[int, ...]:
+    """The positions at which an input of that length is answered."""
+    return tuple(range(places.first, length)) if isinstance(places, From) else places
+
+
 def _few(tokens: Tokens) -> str:
     """All tokens, or the first and the last of many."""
     return " ".join(tokens) if len(tokens) <= _SHOWN else f"{' '.join(tokens[:3])} … {tokens[-1]} ({len(tokens):,} tokens)"

@@ -12,30 +12,31 @@ from exactformer.hashing import Digest
 from exactformer.model import Model
 from exactformer.numbers import Number
 from exactformer.numbers.spelling import spelled
-from exactformer.proofs.domain import Tokens
+from exactformer.proofs.domain import From, Places, Tokens
 
 if TYPE_CHECKING:
     from exactformer.proofs.batches import Batches
     from exactformer.proofs.surveying import Survey
 
 
-def fingerprint(model: str, cases: Iterable[Tokens], steps: int, arithmetic_name: str) -> str:
-    """Of the answers to cases: this program's version, the arithmetic, how many tokens, the model's fingerprint, all inputs."""
+def fingerprint(model: str, cases: Iterable[Tokens], steps: int, arithmetic_name: str, positions: Places | None = None) -> str:
+    """Of the answers to cases: this program's version, the arithmetic, how many tokens, or where, the model's fingerprint, all
+    inputs."""
     from exactformer import __version__
 
     digest = Digest("exactformer proof").add(__version__, arithmetic_name, steps, model)
+    if positions is not None:
+        digest.add(_spelled(positions))
     for tokens in cases:
         digest.add(tokens)
     return digest.hexdigest()
 
 
-def batches_fingerprint(
-    model: str, batches: Batches, steps: int, positions: tuple[int, ...] | None, loss: bool, last: str | None
-) -> str:
+def batches_fingerprint(model: str, batches: Batches, steps: int, positions: Places | None, loss: bool, last: str | None) -> str:
     """The same of batches of inputs; what is demanded of them is hashed with each."""
     from exactformer import __version__
 
-    digest = Digest("exactformer proof by batches").add(__version__, steps, positions, loss, last, model, batches.most)
+    digest = Digest("exactformer proof by batches").add(__version__, steps, _spelled(positions), loss, last, model, batches.most)
     batches.add_to(digest)
     return digest.hexdigest()
 
@@ -47,6 +48,10 @@ def survey_fingerprint(model: str, survey: Survey, last: str | None) -> str:
     digest = Digest("exactformer proof by sets").add(__version__, last, model)
     survey.add_to(digest)
     return digest.hexdigest()
+
+
+def _spelled(positions: Places | None) -> tuple[str | int, ...] | None:
+    return ("from", positions.first) if isinstance(positions, From) else positions
 
 
 def model_fingerprint(model: Model) -> str:

@@ -14,8 +14,14 @@ from exactformer.proofs.rules import Demand
 Demands = Callable[[int, Tokens], Demand]  # of the number of an answer, and of the sequence so far
 
 
-def judge(report: Report, demands: Demands, tokens: Tokens, answers: list[Answer], vocabulary: Tokens) -> list[Failure]:
-    """Compare what the model says with what is demanded, for a sequence and all its renamings; the failures among them."""
+def judge(
+    report: Report, demands: Demands, tokens: Tokens, answers: list[Answer], vocabulary: Tokens,
+    read_at: tuple[int, ...] | None = None,
+) -> list[Failure]:  # fmt: skip
+    """Compare what the model says with what is demanded, for a sequence and all its renamings; the failures among them.
+
+    Answers follow the sequence, each fed back, or were read at these positions of it.
+    """
     failures = []
     for renaming in renamings(tokens, report.classes):
         # Tokens that the sequence does not have may be renamed too, where the answer names them: every renaming of them is alike.
@@ -28,13 +34,14 @@ def judge(report: Report, demands: Demands, tokens: Tokens, answers: list[Answer
             verdict = _verdict(given, wanted, len(vocabulary), report.exact_ties)
             kind = kind or wanted.kind
             if verdict != PROVED:
-                failures.append(Failure(sequence, tuple(sorted(wanted.right)), given.token, given.ties, verdict, given.why))
+                place = None if read_at is None else read_at[number]
+                failures.append(Failure(sequence, tuple(sorted(wanted.right)), given.token, given.ties, verdict, given.why, place))
                 report.failed(failures[-1])
                 break
             assert given.token is not None
             lead = _lead(given, wanted)
             margin = lead if margin is None else margin if lead is None else min(margin, lead)
-            sequence = (*sequence, given.token)
+            sequence = (*sequence, given.token) if read_at is None else sequence
         report.counts[verdict] += 1
         report.kinds.setdefault(kind, Kind()).count(renamed, 1, margin)
     return failures

@@ -27,6 +27,7 @@ class Failure:
     ties: tuple[str, ...]
     verdict: str
     why: str
+    position: int | None = None  # where the answer was read; None: after the tokens
 
 
 @dataclass

@@ -35,28 +35,38 @@ def smallest_strengths(
     journal: Callable[[int, int], Path | None] | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> Iterator[Strength]:
-    """The smallest strength for every length up to `longest`.
+    """The smallest strength of all heads of a circuit, for every length up to `longest`."""
+    circuit = replace(circuit, length=max(longest, circuit.length))
+
+    def attempt(strength: int, asked: int | list[Tokens], kept: Path | None) -> Report:
+        domain, processes = (asked, 1) if isinstance(asked, list) else (Sequences(circuit.vocabulary, asked), workers)
+        return prove(
+            circuit.stronger(strength).build(), domain, rule, circuit=circuit, arithmetic_name=arithmetic_name, journal=kept,
+            workers=processes, cluster=cluster if processes is None else None, stop_at_failure=True,
+        )  # fmt: skip
+
+    return climbed(longest, attempt, journal, progress)
+
+
+def climbed(
+    longest: int,
+    attempt: Callable[[int, int | list[Tokens], Path | None], Report],
+    journal: Callable[[int, int], Path | None] | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> Iterator[Strength]:
+    """The smallest strength for every length up to `longest`, where `attempt` proves it of a length, or of some inputs.
 
     A strength that fails for some length fails for longer ones too, which include it: so each search starts where the last ended.
     `journal` names the file that keeps the finished cases of a length and a strength: the same search again goes on from there.
     """
-    circuit, strength = replace(circuit, length=max(longest, circuit.length)), 0
-    below: Failure | None = None
+    strength, below = 0, None
     for length in range(1, longest + 1):
         while strength <= CAP:
-            model = circuit.stronger(strength).build()
-
-            def attempt(domain: Sequences | list[Tokens], processes: int | None, kept: Path | None = None) -> Report:
-                return prove(
-                    model, domain, rule, circuit=circuit, arithmetic_name=arithmetic_name, journal=kept,  # noqa: B023 - in this turn
-                    workers=processes, cluster=cluster if processes is None else None, stop_at_failure=True,
-                )  # fmt: skip
-
             progress(f"length {length}, strength {strength}")
-            if below is not None and (failed := _failed(attempt([below.tokens], 1))):
+            if below is not None and (failed := _failed(attempt(strength, [below.tokens], None))):
                 below, strength = failed, strength + 1
                 continue
-            report = attempt(Sequences(circuit.vocabulary, length), workers, journal and journal(length, strength))
+            report = attempt(strength, length, journal and journal(length, strength))
             if report.verdict == PROVED:
                 yield Strength(length, strength, report, below)
                 break

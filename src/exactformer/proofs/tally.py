@@ -9,7 +9,7 @@ from typing import Any
 
 from exactformer.proofs.answers import Answer, AnswerError, read
 from exactformer.proofs.batches import Batch, Batches, tokens_of
-from exactformer.proofs.domain import Tokens
+from exactformer.proofs.domain import Places, Tokens, places_of
 from exactformer.proofs.judging import Demands, judge
 from exactformer.proofs.report import PROVED, REFUTED, Failure, Kind, Leads, Report
 from exactformer.proofs.rules import Demand
@@ -22,10 +22,10 @@ class Tally:
     """Adds results to a report. `wrong` is told every input that is not proved right, in the order of the domain."""
 
     def __init__(
-        self, report: Report, batches: Batches, vocabulary: Tokens, answers: int, positions: tuple[int, ...] | None,
+        self, report: Report, batches: Batches, vocabulary: Tokens, steps: int, positions: Places | None,
         demands: Demands, wrong: Callable[[Wrong], None] | None = None,
     ) -> None:  # fmt: skip
-        self.report, self.batches, self.vocabulary, self.answers, self.positions = report, batches, vocabulary, answers, positions
+        self.report, self.batches, self.vocabulary, self.steps, self.positions = report, batches, vocabulary, steps, positions
         self.demands, self.wrong = demands, wrong
         self.loss: tuple[Fraction, Fraction] | None = (Fraction(0), Fraction(0))
         self._waiting: dict[int, list[Wrong]] = {}  # of batches that were finished before their turn
@@ -40,7 +40,7 @@ class Tally:
         batch: Batch = self.batches[number]
         _demand(batch.first == said["first"] and said["inputs"] == len(batch), "is of other inputs than this batch has")
         _demand(said["demanded"] == batch.digest, "was judged by another rule")
-        places = [entry[0] for entry in self._wrong(said["wrong"])]
+        places = [entry[0] for entry in self._wrong(said["wrong"], len(self._read_at(batch) or range(self.steps)))]
         _demand(isinstance(said["open"], dict) and all(key.isascii() and key.isdigit() for key in said["open"]), "is damaged")
         places += map(int, said["open"])
         _demand(len(set(places)) == len(places) and all(0 <= n < len(batch) for n in places), "names an input twice, or none")
@@ -55,14 +55,18 @@ class Tally:
         _demand(loss is None or (isinstance(loss, list) and len(loss) == 2 and all(map(_real, loss))), "is damaged")
         _demand(loss is None or 0 <= loss[0] <= loss[1], "has a loss whose ends are the wrong way round")
         for answers in said["open"].values():
-            self._answers(answers)
+            self._answers(answers, batch)
         return number, batch
 
-    def _wrong(self, said: Any) -> Iterator[list[Any]]:
+    def _read_at(self, batch: Batch) -> tuple[int, ...] | None:
+        """The positions at which its inputs are answered; None where answers follow them."""
+        return None if self.positions is None else places_of(self.positions, batch.ids.shape[1])
+
+    def _wrong(self, said: Any, answers: int) -> Iterator[list[Any]]:
         _demand(isinstance(said, list), "has no list of wrong inputs")
         for entry in said:
             _demand(isinstance(entry, list) and len(entry) == 4 and all(map(_whole, entry[:3])), "has a wrong input that is none")
-            _demand(entry[1] < self.answers and entry[2] < len(self.vocabulary), "names an answer that there is not")
+            _demand(entry[1] < answers and entry[2] < len(self.vocabulary), "names an answer that there is not")
             _demand(_real(entry[3]) and entry[3] >= 0, "has a lead that is not a number")
             yield entry
 
@@ -73,11 +77,8 @@ class Tally:
             _demand(entry[1] is None or (_real(entry[1]) and entry[1] > 0 and 0 <= entry[2] < len(batch)), "is damaged")
             yield entry[0]
 
-    def _answers(self, said: Any) -> list[Answer]:
-        if self.positions is None:
-            return read(said, self.answers, self.vocabulary, self.report.arithmetic)
-        _demand(isinstance(said, list) and len(said) == self.answers, f"is not a list of {self.answers} answers")
-        return [answer for one in said for answer in read([one], 1, self.vocabulary, self.report.arithmetic)]
+    def _answers(self, said: Any, batch: Batch) -> list[Answer]:
+        return read(said, self.steps, self.vocabulary, self.report.arithmetic, self._read_at(batch))
 
     def add(self, said: Any) -> None:
         """A result, which is checked once more."""
@@ -98,13 +99,14 @@ class Tally:
             self.loss = None if ends is None else (self.loss[0] + Fraction(ends[0]), self.loss[1] + Fraction(ends[1]))
         failed: list[tuple[int, Wrong]] = []
         for n, answer, winner, lead in said["wrong"]:
-            failure = self._failure(self._input(batch, n), batch.right[n], answer, self.vocabulary[winner])
+            failure = self._failure(batch, n, answer, self.vocabulary[winner])
             report.failed(failure)
             failed.append((n, (failure, Fraction(lead))))
         for key, answers in said["open"].items():
             n = int(key)
             demands = self.demands if self.positions is None else lambda a, _, n=n: self._demanded(batch, n, a)
-            judged = judge(report, demands, self._input(batch, n), self._answers(answers), self.vocabulary)
+            read_at = self._read_at(batch)
+            judged = judge(report, demands, self._input(batch, n), self._answers(answers, batch), self.vocabulary, read_at)
             failed += [(n, (failure, None)) for failure in judged]
         if self.wrong is not None:
             self._in_turn(number, [wrong for _, wrong in sorted(failed, key=lambda entry: entry[0])])
@@ -116,9 +118,12 @@ class Tally:
         known = frozenset(self.vocabulary[i] for i in batch.right[n, answer].tolist() if i >= 0)
         return Demand(known, batch.names[int(batch.kinds[n])])
 
-    def _failure(self, tokens: Tokens, right: Any, answer: int, said: str) -> Failure:
-        fed = () if self.positions is not None else tuple(self.vocabulary[i] for i in right[:answer, 0].tolist())
+    def _failure(self, batch: Batch, n: int, answer: int, said: str) -> Failure:
+        tokens, right, read_at = self._input(batch, n), batch.right[n], self._read_at(batch)
         wanted = tuple(sorted(self.vocabulary[i] for i in right[answer].tolist() if i >= 0))
+        if read_at is not None:
+            return Failure(tokens, wanted, said, (), REFUTED, "", read_at[answer])
+        fed = tuple(self.vocabulary[i] for i in right[:answer, 0].tolist())
         return Failure((*tokens, *fed), wanted, said, (), REFUTED, "")
 
     def _in_turn(self, number: int, failed: list[Wrong]) -> None:

@@ -14,11 +14,11 @@ from exactformer.circuits.circuit import Circuit
 from exactformer.circuits.symmetry import interchangeable
 from exactformer.model import Model
 from exactformer.proofs.answers import Answer, read
-from exactformer.proofs.batches import Batches, Inputs, asking
+from exactformer.proofs.batches import Batches, Inputs, asking, demands_at
 from exactformer.proofs.cases import Case
 from exactformer.proofs.chunks import RunError
 from exactformer.proofs.deciding import Deciding
-from exactformer.proofs.domain import Classes, Product, Sequences, Tokens
+from exactformer.proofs.domain import Classes, From, Places, Product, Sequences, Tokens, places_of
 from exactformer.proofs.fingerprint import batches_fingerprint, fingerprint, model_fingerprint, survey_fingerprint
 from exactformer.proofs.judging import judge
 from exactformer.proofs.report import Report
@@ -38,7 +38,7 @@ def prove(
     *,
     circuit: Circuit | None = None,
     steps: int = 1,
-    positions: Sequence[int] | None = None,
+    positions: Sequence[int] | From | None = None,
     arithmetic_name: str = "exact",
     journal: Journal = None,
     workers: int | None = None,
@@ -55,11 +55,11 @@ def prove(
     With the `circuit` of a model it is found out which tokens are interchangeable, and proved (`circuits.interchangeable`): of
     sequences that differ by a renaming of these, one is computed. The rule is asked about every single sequence, so nothing is
     assumed of it. `journal` is a file that keeps finished cases, or a function that names it, given the fingerprint of the proof.
+    Answers may be asked for at other `positions` of the input, or at all `From` one on: the rule then names one for each.
 
-    In the arithmetic `certified`, inputs are computed many at a time, and the domain may be of any size. There, answers may be
-    asked for at other `positions` of the input: the rule then names one for each. With `loss`, the mean cross-entropy of what is
-    demanded is enclosed; `wrong` is told every input that is not proved right, in the order of the domain; what limbs leave
-    undecided, such as ties, the arithmetic `last` is asked about.
+    In the arithmetic `certified`, inputs are computed many at a time, and the domain may be of any size. There, with `loss`, the
+    mean cross-entropy of what is demanded is enclosed; `wrong` is told every input that is not proved right, in the order of the
+    domain; what limbs leave undecided, such as ties, the arithmetic `last` is asked about.
 
     With `sets`, whole sets of inputs are proved at once, up to so many of them: of a network of one attention layer and nothing
     else, for the rules max, min, first and last. What is undecided then was not reached.
@@ -71,11 +71,12 @@ def prove(
     >>> report.verdict, report.counts["refuted"], report.failures[0].tokens, report.failures[0].token
     ('refuted', 2, ('b',), 'b')
     """
-    inputs, places = _inputs(domain), None if positions is None else tuple(positions)
+    inputs = _inputs(domain)
+    places = positions if positions is None or isinstance(positions, From) else tuple(positions)
     _check(model, inputs, steps, arithmetic_name, places)
     many = not kind(arithmetic_name).stepwise
-    if not many and (places is not None or loss or wrong is not None or isinstance(inputs, Product)):
-        raise RunError(f"arithmetic {arithmetic_name}: positions, losses, products and lists of what is wrong go with certified")
+    if not many and (loss or wrong is not None or isinstance(inputs, Product)):
+        raise RunError(f"arithmetic {arithmetic_name}: losses, products and lists of what is wrong go with certified")
     if sets is not None and (not many or places is not None or steps != 1 or loss or wrong is not None or sets < 1):
         raise RunError("a proof by sets of inputs is for one token after the input, in the arithmetic certified, without losses")
     start, before, kept = time.monotonic(), model_fingerprint(model), list[int]()
@@ -109,7 +110,7 @@ class _Proof:
     inputs: Inputs
     rule: Rule
     steps: int
-    places: tuple[int, ...] | None
+    places: Places | None
     arithmetic: str
     journal: Journal
     workers: int | None
@@ -127,24 +128,31 @@ class _Proof:
         cases = inputs.representatives(classes) if isinstance(inputs, Sequences) else list(inputs)
         report = self._report(classes, len(cases))
 
-        def answers(said: object) -> list[Answer]:
-            return read(said, self.steps, vocabulary, self.arithmetic)
+        def answers(said: Any, read_at: tuple[int, ...] | None) -> list[Answer]:
+            return read(said, self.steps, vocabulary, self.arithmetic, read_at)
+
+        def possible(said: Any) -> None:
+            """Whether it is of as many positions as its case has is seen when it is judged."""
+            answers(said, tuple(range(len(said))) if self.places is not None and isinstance(said, list) else None)
 
         def add(index: int, said: object) -> None:
-            judge(report, self._demand, cases[index], answers(said), vocabulary)
+            read_at = self._read_at(len(cases[index]))
+            judge(report, self._demand, cases[index], answers(said, read_at), vocabulary, read_at)
 
-        key = fingerprint(self.fingerprint, cases, self.steps, self.arithmetic) if self.journal is not None else ""
-        self._run(report, Case(self.model, self.arithmetic, self.steps), cases, key, answers, add, self.workers, self.progress)
+        key = ""
+        if self.journal is not None:
+            key = fingerprint(self.fingerprint, cases, self.steps, self.arithmetic, self.places)
+        case = Case(self.model, self.arithmetic, self.steps, self.places)
+        self._run(report, case, cases, key, possible, add, self.workers, self.progress)
         return report
 
     def by_batches(self, loss: bool, wrong: Callable[[Wrong], None] | None, last: str | None) -> Report:
         """Many inputs at a time. What is demanded of them goes with them; the rule is asked here, about each."""
         steps, places, vocabulary = self.steps, self.places, self.model.config.vocabulary
-        answers = steps if places is None else len(places)
         longest = _longest(self.inputs) + steps - 1
         batches = Batches(self.inputs, self.model.config, longest, asking(self.rule, vocabulary, steps, places))
         report = self._report(self._alone, batches.inputs)
-        tally = Tally(report, batches, vocabulary, answers, places, self._demand, wrong)
+        tally = Tally(report, batches, vocabulary, steps, places, self._demand, wrong)
         key = ""
         if self.journal is not None:
             key = batches_fingerprint(self.fingerprint, batches, steps, places, loss, last)
@@ -159,7 +167,7 @@ class _Proof:
         workers = 1 if self.workers is None and len(batches) == 1 else self.workers
         self._run(report, Deciding(self.model, steps, places, loss, last), batches, key, tally.read, add, workers, told)
         if loss and tally.loss is not None:
-            number = batches.inputs * answers
+            number = sum(part.size * len(self._read_at(part.length) or range(steps)) for part in batches.parts)
             report.loss = tally.loss[0] / number, tally.loss[1] / number
         return report
 
@@ -182,8 +190,13 @@ class _Proof:
         """No two tokens are interchangeable."""
         return tuple((token,) for token in self.model.config.vocabulary)
 
-    def _demand(self, _: int, sequence: Tokens) -> Demand:
-        return demand(self.rule, sequence)
+    def _demand(self, answer: int, sequence: Tokens) -> Demand:
+        read_at = self._read_at(len(sequence))
+        return demand(self.rule, sequence) if read_at is None else demands_at(self.rule, sequence, len(read_at))[answer]
+
+    def _read_at(self, length: int) -> tuple[int, ...] | None:
+        """The positions at which inputs of that length are answered; None where answers follow them."""
+        return None if self.places is None else places_of(self.places, length)
 
     def _report(self, classes: Classes, cases: int) -> Report:
         claim = _claim(self.inputs, self.rule, self.steps, self.places)
@@ -214,8 +227,10 @@ def _longest(inputs: Inputs) -> int:
     return inputs.longest if isinstance(inputs, Sequences) else max(map(len, inputs))
 
 
-def _claim(inputs: Inputs, rule: Rule, steps: int, places: tuple[int, ...] | None) -> str:
+def _claim(inputs: Inputs, rule: Rule, steps: int, places: Places | None) -> str:
     over = f"for each of {len(inputs):,} inputs" if isinstance(inputs, list) else f"for {inputs}"
+    if isinstance(places, From):
+        return f"{over}, the model's answers {places} are {statement(rule)}"
     if places is not None:
         named = (
             f"answers at positions {', '.join(map(str, places))} are" if len(places) > 1 else f"answer at position {places[0]} is"
@@ -243,7 +258,7 @@ def _inputs(domain: Domain) -> Inputs:
     return inputs
 
 
-def _check(model: Model, inputs: Inputs, steps: int, arithmetic_name: str, places: tuple[int, ...] | None) -> None:
+def _check(model: Model, inputs: Inputs, steps: int, arithmetic_name: str, places: Places | None) -> None:
     """Refuse before any work what could not be proved of this model."""
     config = model.config
     if config.unembedding == "none":
@@ -268,11 +283,14 @@ def _check(model: Model, inputs: Inputs, steps: int, arithmetic_name: str, place
         _check_places(inputs, steps, places)
 
 
-def _check_places(inputs: Inputs, steps: int, places: tuple[int, ...]) -> None:
+def _check_places(inputs: Inputs, steps: int, places: Places) -> None:
     shortest = inputs.shortest if isinstance(inputs, Sequences) else min(map(len, inputs)) if isinstance(inputs, list) else None
     shortest = len(inputs.choices) if isinstance(inputs, Product) else shortest
     assert shortest is not None
     if steps != 1:
         raise RunError("positions: tokens that are fed back follow the last one")
-    if not places or any(type(p) is not int or not 0 <= p < shortest for p in places) or list(places) != sorted(set(places)):
+    if isinstance(places, From):
+        if type(places.first) is not int or not 0 <= places.first < shortest:
+            raise RunError(f"{places!r}: give a position of every input, from 0 to {shortest - 1}")
+    elif not places or any(type(p) is not int or not 0 <= p < shortest for p in places) or list(places) != sorted(set(places)):
         raise RunError(f"positions {places!r}: give some of the positions of every input, from 0 to {shortest - 1}, in order")

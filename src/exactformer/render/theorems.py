@@ -90,7 +90,12 @@ def _least(margin: Fraction | None) -> str:
 def _failed(failure: Failure) -> str:
     said = f"says {failure.token}" if failure.token is not None else f"says nothing ({failure.why})"
     tied = f" (tied with {', '.join(failure.ties)})" if failure.ties else ""
-    return f"after {' '.join(failure.tokens)} it {said}{tied}, where {' or '.join(failure.right) or 'a tie of all'} is demanded"
+    where = f"after {' '.join(failure.tokens)}" if failure.position is None else _at(failure.tokens, failure.position)
+    return f"{where} it {said}{tied}, where {' or '.join(failure.right) or 'a tie of all'} is demanded"
+
+
+def _at(tokens: Tokens, position: int) -> str:
+    return f"at position {position} of {' '.join(tokens)}"
 
 
 def as_json_text(report: Report, worksheet: Any = None, command: Sequence[str] = ()) -> str:

@@ -40,6 +40,8 @@ def read_model(worksheet: Table, tokenizer: Tokenizer | None = None, folder: Pat
         return _with_tensors(worksheet, tokenizer, folder)
     fields, weights = worksheet.table("model"), worksheet.table("weights")
     table = weights.take("W_pos") if fields.raw.get("positions") == "table" else None
+    if isinstance(table, str):
+        raise weights.error("W_pos", f"is {described(table)}: write a list of rows, as many as there are positions")
     try:
         config = _config(fields, tokenizer, len(table) if isinstance(table, list) else None)
         made = _weights(weights, config)
