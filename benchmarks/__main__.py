@@ -15,6 +15,7 @@ from benchmarks import (
     forward,
     many,
     nano_sort,
+    networks,
     oracle,
     plan,
     report,
@@ -40,6 +41,7 @@ BENCHMARKS = (
     streamed,
     theorems,
     claims,
+    networks,
 )  # each has run(progress) -> Result, or None
 
 

@@ -22,6 +22,7 @@ TRIALS = (
     "referees",
     "oracle",
     "symmetry",
+    "trained",
     "worksheets",
 )  # modules of this package, each with run(progress) -> Result whose data has `failed`, a list of texts
 

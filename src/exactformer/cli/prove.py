@@ -44,9 +44,9 @@ _OF_THEOREMS = (
 )  # fmt: skip
 _BATCHES = "certified"  # the arithmetic that takes many inputs at once
 _RULE = (
-    "What is demanded, where the worksheet does not say it: sorted, copy, reverse, max, min, majority, first, last; a formula such "
-    'as "(a+b) mod 113" or "3 reversed digits of ab+cd"; a table.csv of inputs and answers; file.py:f, your own function, whose '
-    "code is run. Or relative: scores depend on distances alone."
+    "What is demanded, where the worksheet does not say it: sorted, copy, reverse, max, min, majority, first, last, balanced; a "
+    'formula such as "(a+b) mod 113" or "3 reversed digits of ab+cd"; a table.csv of inputs and answers; file.py:f, your own '
+    "function, whose code is run. Or relative: scores depend on distances alone."
 )
 
 
@@ -101,10 +101,6 @@ def command(
 
     keep_the_source(source, output)
     keep_the_source(source, wrong)
-    refuse(
-        schedule is None and length is None and domain is None and not (rule or "").endswith(".csv"),
-        "--length: is missing: up to which length is the theorem to be proved? (or: --schedule)",
-    )
     for option in _OF_THEOREMS if schedule is not None else _OF_SCHEDULES:
         name = {"form": "format", "changes": "set"}.get(option, option).replace("_", "-")
         refuse(given(option), f"--{name}: does not go with {'--schedule' if schedule is not None else '--length'}")
@@ -132,11 +128,13 @@ def command(
     worksheet = changed(worksheet, changes, hard, mask, None if searching else strength, longer)
     if searching:
         refuse(worksheet.circuit is None, f"--strength search: {source} has no circuit")
+        refuse(length is None, "--length: is missing: up to which length?")
         assert length is not None
         _search(worksheet, length, arithmetic, journal, workers, cluster, output)
     else:
         question = Question(worksheet, source, rule, length, domain, positions, steps)
-        if not given("arithmetic") and (count or domain or wrong or positions or rule not in (None, "sorted")):
+        wide = count or domain or wrong or positions or rule not in (None, "sorted") or (worksheet.theorem and length is None)
+        if not given("arithmetic") and wide:
             arithmetic = _BATCHES
         elif worksheet.circuit is None:  # the logits of circuits may tie, which only exact numbers prove
             arithmetic = settled_arithmetic(arithmetic, worksheet, question.longest, PROVING)
