@@ -15,6 +15,7 @@ from benchmarks import (
     forward,
     many,
     nano_sort,
+    networks,
     oracle,
     plan,
     programs,
@@ -43,6 +44,7 @@ BENCHMARKS = (
     theorems,
     sets,
     claims,
+    networks,
     programs,
 )  # each has run(progress) -> Result, or None
 

@@ -25,6 +25,7 @@ TRIALS = (
     "programs",
     "sets",
     "symmetry",
+    "trained",
     "worksheets",
 )  # modules of this package, each with run(progress) -> Result whose data has `failed`, a list of texts
 

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import exactformer as xf
+from cli_runs import run
 from exactformer.checkpoints.safetensors import tensors_as_bytes
 from exactformer.messages import Refused
-from exactformer.worksheets.worksheet import loads
+from exactformer.web.worksheet_text import written as rewritten
+from exactformer.worksheets.theorem import Stated
+from exactformer.worksheets.worksheet import example_text, loads
 
 RANDOM = np.random.default_rng(1)
 SHAPES = {
@@ -93,3 +96,35 @@ def test_a_text_has_no_file_beside_it(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Refused, match="only a worksheet that is a file has beside it"):
         loads(SHEET)
+
+
+@pytest.mark.parametrize(
+    ("theorem", "problem"),
+    [
+        ('rule = "max"', "theorem.domain is missing"),
+        ('rule = "largest"\ndomain = "vocabulary^2"', "rule 'largest'"),
+        ('rule = "max"\ndomain = "z^2"', "'z' is not a token of the model"),
+        ('rule = "rules.py:f"\ndomain = "a b"', "is not understood"),  # no code is named by a worksheet
+        ('rule = "max"\ndomain = "a b"\nmatch = [[0, 1]]', "match is given, but it goes with a circuit"),
+    ],
+)
+def test_theorems_that_cannot_be_read(tmp_path: Path, theorem: str, problem: str) -> None:
+    with pytest.raises(Refused) as refused:
+        xf.load(written(tmp_path, f"{SHEET}[theorem]\n{theorem}\n"))
+    assert problem in str(refused.value)
+
+
+def test_a_theorem_goes_with_its_worksheet(tmp_path: Path) -> None:
+    embedding = np.array([[9.0, 0.0], [0.0, 9.0], [1.0, 0.0]])
+    text = SHEET + '[theorem]\nrule = "last"\ndomain = "{a b}^1..3"\n'
+    still = {f"blocks.0.attn.W_{c}": np.zeros((1, 2, 2)) for c in "QKVO"}
+    path = written(tmp_path, text, W_E=embedding, W_pos=np.zeros((4, 2)), W_U=np.eye(2, 3), **still)
+    done = run("prove", str(path), "--count")
+    assert (done.returncode, "right      14 of 14" in done.stdout) == (0, True)
+    assert run("prove", str(path), "--rule", "first", "--count", "--format", "json").returncode == 0
+    assert run("prove", str(path), "--domain", "{a b c}", "--count").stdout.count("wrong: c: says a, not c") == 1
+
+
+def test_a_theorem_is_written_out_with_its_worksheet() -> None:
+    text = example_text("capstone") + '\n[theorem]\nrule = "last"\ndomain = "{a b}^1..3"\n'
+    assert loads(rewritten(loads(text))).theorem == Stated("last", "{a b}^1..3")

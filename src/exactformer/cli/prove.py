@@ -48,9 +48,9 @@ _SPELT = {"form": "format", "changes": "set", "ablated": "ablate"}
 _OF_PATTERNS = ("length", "pattern", "workers", "form", "changes", "hard", "mask", "ablated")
 _BATCHES = "certified"  # the arithmetic that takes many inputs at once
 _RULE = (
-    "What is demanded, where the worksheet does not say it: sorted, copy, reverse, max, min, majority, first, last; a formula such "
-    'as "(a+b) mod 113" or "3 reversed digits of ab+cd"; a table.csv of inputs and answers; file.py:f, your own function, whose '
-    "code is run. Or relative: scores depend on distances alone."
+    "What is demanded, where the worksheet does not say it: sorted, copy, reverse, max, min, majority, first, last, balanced; a "
+    'formula such as "(a+b) mod 113" or "3 reversed digits of ab+cd"; a table.csv of inputs and answers; file.py:f, your own '
+    "function, whose code is run. Or relative: scores depend on distances alone."
 )
 
 
@@ -124,10 +124,6 @@ def command(
 
     keep_the_source(source, output)
     keep_the_source(source, wrong)
-    refuse(
-        schedule is None and length is None and domain is None and not (rule or "").endswith(".csv"),
-        "--length: is missing: up to which length is the theorem to be proved? (or: --schedule)",
-    )
     for option in _OF_THEOREMS if schedule is not None else _OF_SCHEDULES:
         name = _SPELT.get(option, option).replace("_", "-")
         refuse(given(option), f"--{name}: does not go with {'--schedule' if schedule is not None else '--length'}")
@@ -173,13 +169,15 @@ def command(
     worksheet = changed(worksheet, changes, hard, mask, None if searching else strength, longer)
     if searching:
         refuse(worksheet.circuit is None and program is None, f"--strength search: {source} has no circuit, and is no program")
+        refuse(length is None, "--length: is missing: up to which length?")
         assert length is not None
         _search(worksheet, length, arithmetic, journal, workers, cluster, output)
     else:
         question = Question(worksheet, source, rule, length, domain, positions, steps)
+        wide = count or domain or wrong or positions or rule not in (None, "sorted") or (worksheet.theorem and length is None)
         if not given("arithmetic") and program and rule is None:
             arithmetic = "exact" if hard else _BATCHES
-        elif not given("arithmetic") and (count or domain or wrong or positions or rule not in (None, "sorted")):
+        elif not given("arithmetic") and wide:
             arithmetic = _BATCHES
         elif worksheet.circuit is None:  # the logits of circuits may tie, which only exact numbers prove
             arithmetic = settled_arithmetic(arithmetic, worksheet, question.longest, PROVING)

@@ -26,6 +26,8 @@ class Question:
         self, worksheet: Any, source: str, rule: str | None, length: int | None, domain: str | None, positions: str | None,
         steps: int | None,
     ) -> None:  # fmt: skip
+        from exactformer.proofs.expressions import read_rule
+
         config = worksheet.model.config
         self.worksheet, self.vocabulary = worksheet, config.vocabulary
         if (program := program_of(worksheet)) is not None and rule is None:
@@ -35,22 +37,23 @@ class Question:
             self.steps, self.longest = 1, worksheet.length + 1
             return
         refuse(config.unembedding == "none", f"{source}: the model has no logits: there is no token to prove")
-        inner = worksheet.rule if rule is None else _inner(rule)
+        self.stated = worksheet.theorem
+        inner = _inner(rule) if rule is not None else worksheet.rule if self.stated is None else read_rule(self.stated.rule)
         refuse(
             inner is None,
             f"{source}: has no circuit and so no rule of its own; give one: --rule sorted, max, a formula, table.csv, file.py:f",
         )
         refuse(steps is not None and not _counts_steps(inner), "--steps: this rule says itself how many tokens it demands")
-        self.domain = self._domain(inner, rule, length, domain)
+        self.domain = self._domain(inner, length, domain)
         shortest, self.longest = _lengths(self.domain)
         at = self.positions = None if positions is None else _positions(positions, shortest, self.longest)
-        self.steps, self.rule = self._fitted(inner, rule, shortest, steps, at)
+        self.steps, self.rule = self._fitted(inner, shortest, steps, at)
         self.longest += self.steps - 1
         if config.length is not None and self.longest > config.length:
             option = "length" if domain is None and length is not None else "domain"
             refuse(True, f"--{option}: {self.longest} positions are needed, the model has {config.length}")
 
-    def _domain(self, inner: Any, rule: str | None, length: int | None, domain: str | None) -> Any:
+    def _domain(self, inner: Any, length: int | None, domain: str | None) -> Any:
         from exactformer.proofs import Sequences
         from exactformer.proofs.expressions import Formula
         from exactformer.proofs.tables import TableRule, read_domain, read_inputs
@@ -59,18 +62,20 @@ class Question:
             return read_inputs(Path(domain)) if Path(domain).is_file() else read_domain(domain, self.vocabulary)
         if isinstance(inner, TableRule) and length is None:
             return inner.inputs
+        if self.stated is not None and length is None:
+            return read_domain(self.stated.domain, self.vocabulary)
+        refuse(length is None, "--length: is missing: up to which length is the theorem to be proved? (or: --schedule)")
         assert length is not None
-        whole = isinstance(inner, Formula) or (rule is not None and hasattr(inner, "answers") and inner.answers(2) > 1)
+        whole = isinstance(inner, Formula) or (hasattr(inner, "answers") and inner.answers(2) > 1)
         return Sequences(self.vocabulary, length, length if whole else 1)
 
-    def _fitted(
-        self, inner: Any, rule: str | None, shortest: int, steps: int | None, at: tuple[int, ...] | None
-    ) -> tuple[int, Any]:
+    def _fitted(self, inner: Any, shortest: int, steps: int | None, at: tuple[int, ...] | None) -> tuple[int, Any]:
         """How many tokens follow, each fed back, and the rule that says which."""
         from exactformer.proofs import Sorted
+        from exactformer.proofs.expressions import Words
         from exactformer.proofs.fitting import Fitted
 
-        if rule is None or not hasattr(inner, "answers"):
+        if not hasattr(inner, "answers"):
             return steps or 1, inner
         if not hasattr(inner, "arrays") and not hasattr(inner, "whole"):
             return 1, inner
@@ -78,7 +83,7 @@ class Question:
             return 1, Fitted(inner, self.vocabulary, None, at)
         number = inner.answers(shortest)
         refuse(number > 1 and shortest != self.longest, "--domain: inputs of one length are needed, as several tokens follow each")
-        if rule == "sorted":
+        if inner == Words("sorted"):
             return number, Sorted(shortest, self.vocabulary)
         return number, Fitted(inner, self.vocabulary, shortest if number > 1 else None)
 

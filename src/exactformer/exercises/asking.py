@@ -13,7 +13,7 @@ from exactformer.exercises.judging import FEWEST, Judgement, judged
 from exactformer.exercises.sheet import make_sheet
 from exactformer.showing import Shown
 from exactformer.worksheets import example_text, examples, load
-from exactformer.worksheets.models import MODELS
+from exactformer.worksheets.models import built_in
 from exactformer.worksheets.worksheet import read_text
 
 
@@ -73,6 +73,6 @@ def worksheet_text(source: str | os.PathLike[str]) -> str:
     name = os.fspath(source)
     if name in examples():
         return example_text(name)
-    if name in MODELS or Path(name).is_dir():
+    if name in built_in() or Path(name).is_dir():
         raise ExerciseError(f"{name}: is a model in a folder; exercises are made of worksheets, whose numbers can be written")
     return read_text(Path(name), "example", examples()).removeprefix("\ufeff")

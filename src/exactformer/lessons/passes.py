@@ -22,7 +22,7 @@ from exactformer.reading.toml_places import Located
 from exactformer.trace import Gradient, Step, Trace, usual_gradient
 from exactformer.trace.naming import Ambiguous, full_name
 from exactformer.worksheets import Worksheet, examples, load, loads
-from exactformer.worksheets.models import MODELS
+from exactformer.worksheets.models import built_in
 from exactformer.worksheets.worksheet import LARGEST, read_text
 from exactformer.worksheets.worksheet import read as read_worksheet
 
@@ -97,7 +97,7 @@ def _source(use: Use, lesson: Lesson) -> Source:
     if use.file:
         worksheet = _beside(use.file, lesson.folder)
     elif not worksheet and use.name not in examples():
-        if use.name in MODELS:
+        if use.name in built_in():
             raise PassError(f"use: {use.name} is a built-in model, whose numbers are not closed forms; a lesson takes an example")
         near = get_close_matches(use.name, examples(), 1)
         hint = (

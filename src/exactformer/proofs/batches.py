@@ -65,7 +65,11 @@ class Box:
 
     def rows(self, start: int, stop: int) -> Any:
         """[stop − start, T]"""
-        rest, columns = np.arange(start, stop), []
+        return self.numbered(np.arange(start, stop))
+
+    def numbered(self, numbers: Any) -> Any:
+        """The sequences of these numbers, [n, T]."""
+        rest, columns = numbers, []
         for some in reversed(self.choices):
             rest, place = np.divmod(rest, len(some))
             columns.append(np.array(some)[place])

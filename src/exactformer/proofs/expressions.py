@@ -1,4 +1,4 @@
-"""Rules in a few words: sorted, copy, reverse, max, min, majority, first, last; arithmetic on numerals; digits of its results.
+"""Rules in a few words: sorted, copy, reverse, max, min, majority, first, last, balanced; arithmetic on numerals; its digits.
 
     (a + b) mod 113          a, b, … are the numbers at positions 0, 1, …; the answer is the token that is written as the result
     3 reversed digits of ab + cd    letters side by side are the digits of a number; three answers, the last digit first
@@ -64,6 +64,24 @@ class Majority:
 
 
 @dataclass(frozen=True)
+class Balanced:
+    """yes or no: does every bracket of the input have its partner? Tokens that are no brackets do not count."""
+
+    statement = "yes where every bracket ( or ) of the input has its partner, else no"
+
+    def answers(self, length: int) -> int:
+        return 1
+
+    def arrays(self, ids: Any, vocabulary: Tokens) -> tuple[Any, str]:
+        if missing := [token for token in ("(", ")", "yes", "no") if token not in vocabulary]:
+            raise RuleError(f"rule 'balanced': {quoted(missing[0])} is not a token of the model")
+        steps = np.array([(token == "(") - (token == ")") for token in vocabulary])
+        depths = np.cumsum(steps[ids], axis=1)
+        holds = (depths >= 0).all(axis=1) & (depths[:, -1] == 0)
+        return np.where(holds, vocabulary.index("yes"), vocabulary.index("no"))[:, None], "balanced or not"
+
+
+@dataclass(frozen=True)
 class Formula:
     """Arithmetic on the numbers of an input, as one token or as digits."""
 
@@ -120,16 +138,20 @@ _WORDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "last": ("the last token of the input", lambda ids: ids[:, -1:]),
 }
 _WHOLE = ("sorted", "copy", "reverse")
-WORDS = (*_WORDS, "majority")
+_OWN: dict[str, Majority | Balanced] = {"majority": Majority(), "balanced": Balanced()}
+WORDS = (*_WORDS, *_OWN)
 
 
-def read_rule(text: str) -> Words | Majority | Formula:
+def read_rule(text: str) -> Words | Majority | Balanced | Formula:
     """A rule from its text.
 
     >>> read_rule("(a + b) mod 5").arrays(np.array([[3, 4]]), tuple("01234"))[0].tolist()
     [[2]]
     >>> read_rule("3 reversed digits of ab + cd").arrays(np.array([[9, 9, 0, 2]]), tuple("0123456789"))[0].tolist()
     [[1, 0, 1]]
+    >>> tokens = ("(", ")", "yes", "no")
+    >>> [tokens[i] for (i,) in read_rule("balanced").arrays(np.array([[0, 0, 1, 1], [1, 0, 0, 1]]), tokens)[0]]
+    ['yes', 'no']
     >>> read_rule("a + ")
     Traceback (most recent call last):
     exactformer.proofs.expressions.RuleError: rule 'a + ': ends where a number or a letter is expected
@@ -137,8 +159,8 @@ def read_rule(text: str) -> Words | Majority | Formula:
     word = text.strip()
     if word in _WORDS:
         return Words(word)
-    if word == "majority":
-        return Majority()
+    if word in _OWN:
+        return _OWN[word]
     if found := _DIGITS.fullmatch(text):
         count = int(found[1] or 0)
         if not 1 <= count <= _MOST_DIGITS:

@@ -13,13 +13,14 @@ from typing import Any
 
 from exactformer.messages import quoted
 from exactformer.proofs.chunks import RunError, one_line
-from exactformer.proofs.domain import Product, Tokens
+from exactformer.proofs.domain import Product, Sequences, Tokens
 from exactformer.reading import decoded, read_regular
 
 _MOST_BYTES = 1 << 28
 _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})")
-_POWER = re.compile(r"(.+)\^([0-9]{1,2})", re.DOTALL)
-_PART = re.compile(r"\{([^{}]*)\}(?:\^([0-9]{1,2}))?|(\S+)")
+_NUMBER = r"([0-9]{1,2}(?:\.\.[0-9]{1,2})?)"  # how often a set is repeated: 4, or 1..16
+_POWER = re.compile(rf"(.+)\^{_NUMBER}", re.DOTALL)
+_PART = re.compile(rf"\{{([^{{}}]*)\}}(?:\^{_NUMBER})?|(\S+)")
 
 
 @dataclass(frozen=True)
@@ -100,22 +101,30 @@ def load_function(named: str) -> Any:
     return function
 
 
-def read_domain(text: str, vocabulary: Tokens) -> Product:
-    """Sets of tokens, one for each position: `digits^4`, `0..112 0..112 =`, `{a b}^3 vocabulary`.
+def read_domain(text: str, vocabulary: Tokens) -> Product | Sequences:
+    """Sets of tokens, one for each position: `digits^4`, `0..112 0..112 =`, `{a b}^3 vocabulary`; `{a b}^1..3` is of any length.
 
     >>> read_domain("0..2^2 =", ("0", "1", "2", "=")).choices
     (('0', '1', '2'), ('0', '1', '2'), ('=',))
+    >>> read_domain("{a b}^1..3", ("a", "b", "c"))
+    Sequences(vocabulary=('a', 'b'), longest=3, shortest=1)
     """
-    choices = [some for one in _sets(text, vocabulary) for some in one]
-    if not choices:
+    sets = list(_sets(text, vocabulary))
+    if not sets:
         raise RunError(f"domain {quoted(text)}: is empty")
     try:
-        return Product(tuple(choices))
+        if any(longest > shortest for _, shortest, longest in sets):
+            if len(sets) > 1:
+                raise RunError(f"domain {quoted(text)}: a power with two ends stands alone")
+            some, shortest, longest = sets[0]
+            return Sequences(some, longest, shortest)
+        return Product(tuple(some for some, power, _ in sets for _ in range(power)))
     except ValueError as error:
         raise RunError(f"domain {quoted(text)}: {error}") from None
 
 
-def _sets(text: str, vocabulary: Tokens) -> Iterator[list[Tokens]]:
+def _sets(text: str, vocabulary: Tokens) -> Iterator[tuple[Tokens, int, int]]:
+    """Sets of tokens, each with how often it is repeated, at least and at most."""
     known = set(vocabulary)
     for found in _PART.finditer(text):
         braces, power, word = found.groups()
@@ -124,9 +133,10 @@ def _sets(text: str, vocabulary: Tokens) -> Iterator[list[Tokens]]:
         some = tuple(braces.split()) if braces is not None else _named(word, known, vocabulary)
         if strange := [token for token in some if token not in known]:
             raise RunError(f"domain {quoted(text)}: {quoted(strange[0])} is not a token of the model, nor the name of a set")
-        if power == "0":
-            raise RunError(f"domain {quoted(text)}: a power of 0")
-        yield [some] * int(power or 1)
+        least, _, most = (power or "1").partition("..")
+        if int(least) == 0 or int(most or least) < int(least):
+            raise RunError(f"domain {quoted(text)}: a power of 0, or one that ends before it begins")
+        yield some, int(least), int(most or least)
 
 
 def _named(word: str, known: set[str], vocabulary: Tokens) -> Tokens:

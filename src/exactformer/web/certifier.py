@@ -17,7 +17,7 @@ from typing import Any
 
 from exactformer.web.certified_worker import ANSWER, serve
 from exactformer.web.workers import Answer, refusal, start_method
-from exactformer.worksheets.models import MODELS
+from exactformer.worksheets.models import built_in
 
 _MOST_WAITING = 50
 _STARTING = {"state": "loading", "share": 0}
@@ -29,7 +29,7 @@ class Certifier:
 
     def __init__(self, source: str, seconds: float, text: str | None = None) -> None:
         self.source, self.seconds, self.text = source, seconds, text
-        self.about: dict[str, Any] = {"name": Path(source).name, "built_in": source in MODELS} | _STARTING
+        self.about: dict[str, Any] = {"name": Path(source).name, "built_in": source in built_in()} | _STARTING
         self._turn, self._settled = asyncio.Lock(), asyncio.Event()  # settled: ready, or failed for good
         self._waiting = 0
         self._asked: asyncio.Future[Answer] | None = None

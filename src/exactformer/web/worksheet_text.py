@@ -35,6 +35,8 @@ def written(worksheet: Worksheet, texts: Mapping[str, str] | None = None) -> str
             lines += [f"similar = {_text(name)}" for name in _similar(worksheet)]
     else:
         lines += ["", *_model(worksheet, texts or {})]
+        if (stated := worksheet.theorem) is not None:
+            lines += ["", "[theorem]", f"rule = {_text(stated.rule)}", f"domain = {_text(stated.domain)}"]
     lines += ["", "[input]", f"tokens = {_list(worksheet.tokens)}"]
     if worksheet.notes:
         lines += ["", "[notes]", *(f"{_key(step)} = {_text(said)}" for step, said in worksheet.notes)]

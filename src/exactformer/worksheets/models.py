@@ -1,8 +1,9 @@
-"""The built-in models: folders as the transformers library writes them, in the package."""
+"""The built-in models: folders as the transformers library writes them, and worksheets with their weights beside them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -30,3 +31,18 @@ def model_folder(name: str) -> Path:
     ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json']
     """
     return Path(str(files("exactformer"))) / "models" / name
+
+
+@cache
+def networks() -> tuple[str, ...]:
+    """The built-in networks, each trained for the theorem that its worksheet states. docs/theorems.md has them proved.
+
+    >>> networks()
+    ('adder', 'brackets', 'largest', 'modular', 'sorter')
+    """
+    return tuple(sorted(path.parent.name for path in model_folder("").glob("*/worksheet.toml")))
+
+
+def built_in() -> tuple[str, ...]:
+    """The names of all built-in models."""
+    return (*MODELS, *networks())

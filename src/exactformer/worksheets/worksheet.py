@@ -24,8 +24,9 @@ from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
 from exactformer.worksheets.cost import check_pass, check_patterns
-from exactformer.worksheets.models import MODELS, model_folder
+from exactformer.worksheets.models import MODELS, built_in, model_folder, networks
 from exactformer.worksheets.reader import Table, WorksheetError
+from exactformer.worksheets.theorem import Stated, read_theorem
 from exactformer.worksheets.weights import read_model
 
 GPT2_TOKENS = 50_257
@@ -48,6 +49,7 @@ class Worksheet:
     checked: Callable[[], None] = lambda: None  # refuses weights that are no numbers; asked before they are computed with
     reading: str = ""  # how constants are read that a folder leaves open: rotary angles as real numbers, or as floats
     origin: Origin | None = None  # the files that it was read from, where they are those of a model folder
+    theorem: Stated | None = None  # what is claimed of a model that is no circuit
     words: bool = True  # without a tokenizer, is a prompt cut at its blanks? Not where tokens have ids and no names
 
     def __repr__(self) -> str:
@@ -155,13 +157,13 @@ def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Workshee
     if name in MODELS:
         return _built_in(name, reading)
     if not name:
-        raise WorksheetError(f"the name of the worksheet is empty (built-in examples: {', '.join((*examples(), *MODELS))})")
-    path = Path(name)
+        raise WorksheetError(f"the name of the worksheet is empty (built-in examples: {', '.join((*examples(), *built_in()))})")
+    path = model_folder(name) / "worksheet.toml" if name in networks() else Path(name)
     if path.is_dir() or path.suffix in ENDINGS:
         return _checkpoint(name, reading)
     if path.suffix == ".json" and path.is_file():
         raise WorksheetError(f"{name}: is JSON, not a worksheet; for a model, give its folder: {path.parent}")
-    return read(parse(read_text(path, "example", (*examples(), *MODELS)).removeprefix("\ufeff"), name), name, path.parent)
+    return read(parse(read_text(path, "example", (*examples(), *built_in())).removeprefix("\ufeff"), name), name, path.parent)
 
 
 def outlined(source: str | os.PathLike[str], text: bool = False) -> tuple[Worksheet, Outline | None]:
@@ -176,7 +178,7 @@ def outlined(source: str | os.PathLike[str], text: bool = False) -> tuple[Worksh
     path = model_folder(name) if name in MODELS else Path(name)
     if path.suffix in ENDINGS:
         path = path.parent
-    if name in examples() or not name or not (path.is_dir() or path.suffix == ".json"):
+    if name in (*examples(), *networks(), "") or not (path.is_dir() or path.suffix == ".json"):
         return load(name), None
     found = outline_checkpoint(path)
     worksheet = Worksheet(found.model, (), found.name, "", words=False)
@@ -223,8 +225,8 @@ def _carded(name: str, worksheet: Worksheet) -> Worksheet:
 
 def example_text(name: str) -> str:
     """The worksheet of a built-in example."""
-    if name in MODELS:
-        raise WorksheetError(f"{name}: is a built-in model, which has no worksheet")
+    if name in built_in():
+        raise WorksheetError(f"{name}: is a built-in model, whose weights are in a file: it has no worksheet that could be printed")
     if name not in examples():
         raise WorksheetError(f"{name}: there is no built-in example of that name ({', '.join(examples())})")
     return (files("exactformer.worksheets") / "examples" / f"{name}.toml").read_text(encoding="utf-8")
@@ -260,8 +262,11 @@ def read(raw: dict[str, Any], name: str, folder: Path | None = None) -> Workshee
     given.finish(prompt='vocabulary = "gpt2"')
     notes = table.table("notes", required=False)
     said = tuple((name, notes.text(name)) for name in notes.raw)
-    worksheet = Worksheet(model, tokens, table.text("title", ""), table.text("about", ""), circuit, rule, tokenizer, said)
-    table.finish(model="weights, not with a circuit", weights="a model, not with a circuit", theorem="a circuit")
+    theorem = None if circuit is not None else read_theorem(table, model.config.vocabulary)
+    worksheet = Worksheet(
+        model, tokens, table.text("title", ""), table.text("about", ""), circuit, rule, tokenizer, said, theorem=theorem
+    )
+    table.finish(model="weights, not with a circuit", weights="a model, not with a circuit")
     return worksheet
 
 

@@ -1,0 +1,165 @@
+"""The theorems of the networks that come with the package, with something damaged: a weight, or the rule at one input.
+
+A damaged network is held against PyTorch in float64, which knows nothing of ours: where it leads clearly, a proof says the same.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from training.networks.network import logits
+
+import exactformer as xf
+from benchmarks.result import Progress, Result, Table
+from benchmarks.trials.batches import Tried
+from exactformer.cli.questions import Question
+from exactformer.model import Model
+from exactformer.model.changing import with_weights
+from exactformer.proofs import Report, prove
+from exactformer.proofs.batches import Box, asking, parts_of
+from exactformer.worksheets.models import networks
+
+DAMAGED, CHANGED = 400, 100
+SAMPLE = 200  # inputs of a trial
+_CLEAR = 1e-6  # a lead that float64 does not mistake
+_FACTORS = (-8, -2, 0, 3, 10)  # a damaged weight is so many times what it was, and a little more
+Tokens = tuple[str, ...]
+
+
+@cache
+def theorem(name: str) -> Question:
+    """What the worksheet of a network states, as `exactformer prove NAME` takes it."""
+    return Question(xf.load(name), name, None, None, None, None, None)
+
+
+def sample(rng: random.Random, question: Question, number: int = SAMPLE) -> list[Tokens]:
+    """Some inputs of the domain, none twice; those of one length stand together."""
+    found: set[tuple[int, ...]] = set()
+    for part in (parts := parts_of(question.domain, question.vocabulary)):
+        assert isinstance(part, Box)
+        share = min(part.size, -(-number // len(parts)))
+        found |= set(map(tuple, part.numbered(np.array(rng.sample(range(part.size), share))).tolist()))
+    return [tuple(question.vocabulary[i] for i in ids) for ids in sorted(found, key=lambda ids: (len(ids), ids))]
+
+
+def proved(question: Question, inputs: Any, model: Model | None = None, rule: Any = None) -> tuple[Report, dict[Tokens, Any]]:
+    """The report, and what is not proved right, by its input."""
+    wrong: list[Any] = []
+    model = question.worksheet.model if model is None else model
+    report = prove(
+        model, inputs, question.rule if rule is None else rule, steps=question.steps, arithmetic_name="certified", workers=1,
+        wrong=wrong.append,
+    )  # fmt: skip
+    given = None if question.steps == 1 else question.longest - question.steps + 1  # what follows was fed back
+    return report, {failure.tokens[:given]: failure for failure, _ in wrong}
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A rule that demands another token of one input, as its first answer."""
+
+    inner: Any
+    place: Tokens
+    token: str
+
+    statement = "a rule that is changed in one place"
+
+    def __call__(self, tokens: Tokens) -> Any:
+        return self.token if tokens == self.place else self.inner(tokens)
+
+
+def changed(rng: random.Random, name: str, inputs: list[Tokens] | None = None) -> Tried:
+    """The rule is changed at one input: there it is refuted, and nowhere else."""
+    question, tried = theorem(name), Tried(Counter({"changed": 1}), [])
+    inputs = sample(rng, question) if inputs is None else inputs
+    right = question.rule(place := rng.choice(inputs)).right
+    other = rng.choice([token for token in question.vocabulary if token not in right])
+    _, before = proved(question, inputs)
+    _, after = proved(question, inputs, rule=Changed(question.rule, place, other))
+    if set(after) - set(before) != {place} - set(before) or place not in after or set(before) - set(after) - {place}:
+        tried.failed.append(f"{name}: changed at {place}, refuted at {sorted(after)}")
+    elif after[place].verdict != "refuted" or (place not in before and {after[place].token} != right):
+        tried.failed.append(f"{name}: changed at {place}, where it says {after[place].token}: {after[place].verdict}")
+    return tried
+
+
+def damaged(rng: random.Random, name: str) -> Tried:
+    """A weight is changed: what PyTorch answers wrongly by a clear lead is refuted, and what it answers rightly is proved."""
+    question = theorem(name)
+    weight, values = rng.choice(list(question.worksheet.model.weights.named()))
+    place = tuple(rng.randrange(n) for n in values.shape)
+    new = float(values[place]) * rng.choice(_FACTORS) + rng.choice((-1, 1)) * rng.uniform(0, 2)
+    model = with_weights(question.worksheet.model, [f"{weight}[{','.join(map(str, place))}]={new!r}"])
+    inputs, tried = sample(rng, question), Tried(Counter({"damaged": 1}), [])
+    report, wrong = proved(question, inputs, model)
+    tried.counts += Counter({f"{verdict} inputs": number for verdict, number in report.counts.items()})
+    tried.counts["damaged so that it was refuted"] += report.counts["refuted"] > 0
+    for tokens, (right, lead) in zip(inputs, in_floats(question, model, inputs), strict=True):
+        said = "proved" if tokens not in wrong else wrong[tokens].verdict
+        if lead > _CLEAR and said != ("proved" if right else "refuted"):
+            tried.failed.append(f"{name}: {weight}{list(place)} = {new}: {tokens} is {said}, PyTorch: {right} by {lead}")
+        if said != "undecided" and lead <= _CLEAR:
+            tried.counts["nearly ties, and decided"] += 1
+    return tried
+
+
+def in_floats(question: Question, model: Model, inputs: list[Tokens]) -> Iterator[tuple[bool, float]]:
+    """Is each input answered as demanded, in float64, and by how much: the least lead up to the first answer that is wrong."""
+    config, vocabulary = model.config, question.vocabulary
+    weights = {name: torch.tensor(np.asarray(values, dtype=float)) for name, values in model.weights.named()}
+    asked = asking(question.rule, vocabulary, question.steps, None)
+    index = {token: n for n, token in enumerate(vocabulary)}
+    for tokens in inputs:
+        ids = np.array([[index[token] for token in tokens]])
+        right = asked(ids)[0][0, :, 0]
+        fed = torch.tensor(np.concatenate([ids[0], right[:-1]])[None])
+        rows = logits(weights, config, fed)[0, len(tokens) - 1 :]
+        least = np.inf
+        for row, wanted in zip(rows, right.tolist(), strict=True):
+            others = torch.cat([row[:wanted], row[wanted + 1 :]]).max()
+            lead = float(row[wanted] - others)
+            least = min(least, abs(lead))
+            if lead < 0:
+                yield False, least
+                break
+        else:
+            yield True, least
+
+
+def _all(progress: Progress) -> Iterator[Tried]:
+    rng = random.Random(1813)
+    for what, number in ((changed, CHANGED), (damaged, DAMAGED)):
+        for n in range(number):
+            yield what(rng, networks()[n % len(networks())])
+            if (n + 1) % 50 == 0:
+                progress(f"{what.__name__}: {n + 1} of {number}")
+
+
+def run(progress: Progress) -> Result:
+    whole = Tried(Counter(), [])
+    for tried in _all(progress):
+        whole += tried
+    counts = whole.counts
+    verdicts = {verdict: counts[f"{verdict} inputs"] for verdict in ("proved", "refuted", "undecided")}
+    table = Table(
+        ("trials", "number", "what was found"),
+        (
+            ("rules changed at one input", f"{counts['changed']:,}", "refuted there, and nowhere else"),
+            ("weights damaged", f"{counts['damaged']:,}", f"{counts['damaged so that it was refuted']:,} refuted somewhere"),
+            ("inputs of these", f"{sum(verdicts.values()):,}", ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.items())),
+        ),
+    )
+    text = (
+        f"The networks that come with the package, {SAMPLE} inputs of their domains in a trial. A damaged network is held against "
+        f"PyTorch in float64: what that answers wrongly by a lead of more than {_CLEAR} is refuted, and what it answers rightly by "
+        f"as much is proved. Trials that did not hold: {len(whole.failed)}."
+    )
+    data = {"counts": dict(counts), "failed": whole.failed}
+    return Result("trials_trained", "Theorems of trained networks, with something damaged", (text, table), data)

@@ -1,0 +1,1 @@
+"""Small networks, each trained for the theorem of its worksheet, and then proved right on all inputs."""
