@@ -120,10 +120,10 @@ def test_many_numbers_of_bfloat16_are_not_copied(tmp_path: Path) -> None:
     assert not isinstance(owner(values), np.ndarray)
     expected = (bits.astype(np.uint32) << 16).view(np.float32)
     assert np.array_equal(widened(values), expected, equal_nan=True)
+    finite = np.isfinite(expected)
     with np.errstate(invalid="ignore"):
         assert np.array_equal(values.astype(np.float64), expected.astype(np.float64), equal_nan=True)
-    finite = np.isfinite(expected)
-    assert np.array_equal(np.isfinite(values), finite)
+        assert np.array_equal(np.isfinite(values), finite)
     assert np.array_equal(np.signbit(widened(values)[finite]), np.signbit(expected[finite]))
 
 
