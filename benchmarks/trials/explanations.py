@@ -74,7 +74,7 @@ def tried(rng: random.Random, arithmetic: str, changes: int = CHANGES) -> tuple[
         size = rng.randint(0, 150 if arithmetic == "exact" else 20)
         wrong = changed(rng, found, adjoints(arithmetic).constant(exact(f"{rng.choice((-1, 1))}e-{size}")))
         try:
-            missed.append(f"a change by 1e-{size} is called {wrong.proved(adjoints(arithmetic))}")
+            missed.append(f"a change by 1e-{size} is called {wrong.proved(adjoints(arithmetic))}")  # undecided is missed, too
         except DoesNotAddUp:
             noticed += 1
     return found.proof, noticed, missed

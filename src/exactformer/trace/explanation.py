@@ -17,7 +17,8 @@ from exactformer.showing import Shown
 
 Proof = Literal["equal", "enclosed", "undecided", "rounded"]
 _KNOWN: tuple[Proof, ...] = ("rounded", "undecided", "enclosed", "equal")  # from least to most
-_BITS = 256  # of the sums and differences of balls
+_BITS = 1024  # of enclosures of exact numbers
+_UNEQUAL = "the contributions add up to {}, not to {}"
 
 
 class DoesNotAddUp(ArithmeticError):
@@ -51,9 +52,13 @@ class Explanation(Shown):
 
     def proved(self, ops: Adjoints) -> Proof:
         """Asked again of what stands here: the least that is known of any sum. A sum that is proved wrong is an error."""
+        sums = [(self.contributions, self.value), *((each.parts, each.value) for each in self if each.parts)]
+        asked = [([part.value for part in parts], whole) for parts, whole in sums]
+        for values, whole in asked:  # by enclosures, which is quick
+            _refute(summed(values, ops), whole, ops)
         least: Proof = "equal"
-        for parts, whole in [(self.contributions, self.value), *((each.parts, each.value) for each in self if each.parts)]:
-            least = min(least, proof_of_sum([part.value for part in parts], whole, ops), key=_KNOWN.index)
+        for values, whole in asked:
+            least = min(least, proof_of_sum(values, whole, ops), key=_KNOWN.index)
             if least == "undecided":  # a question about one of these numbers takes seconds, and the others are made of the same
                 break
         return least
@@ -86,6 +91,7 @@ def proof_of_sum(values: Sequence[Any], whole: Any, ops: Adjoints) -> Proof:
     total = summed(values, ops)
     if ops.numbers == "floats":
         return "rounded"
+    _refute(total, whole, ops)
     if isinstance(total, Number) and isinstance(whole, Number):
         try:
             equal = compare(total, whole) == 0
@@ -93,9 +99,14 @@ def proof_of_sum(values: Sequence[Any], whole: Any, ops: Adjoints) -> Proof:
             return "undecided"
         if equal:
             return "equal"
-    elif _as_ball(total).overlaps(_as_ball(whole)):
-        return "enclosed"
-    raise DoesNotAddUp(f"the contributions add up to {total}, not to {whole}")
+        raise DoesNotAddUp(_UNEQUAL.format(total, whole))
+    return "enclosed"
+
+
+def _refute(total: Any, whole: Any, ops: Adjoints) -> None:
+    """Raises where enclosures of both have nothing in common."""
+    if ops.numbers != "floats" and not _as_ball(total).overlaps(_as_ball(whole)):
+        raise DoesNotAddUp(_UNEQUAL.format(total, whole))
 
 
 def summed(values: Sequence[Any], ops: Adjoints) -> Any:
