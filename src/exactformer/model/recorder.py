@@ -53,7 +53,7 @@ class Recorder:
     values: Mapping[str, Any] | None = None  # of a layer that the arithmetic has computed as a whole
 
     def within(self, layer: str, stage: str) -> Recorder:
-        return replace(self, layer=layer, stage=stage)
+        return Recorder(self.config, self.ops, self.note, self.positions, self.cache, layer, stage, self.values)
 
     def given(self, values: Mapping[str, Any]) -> Recorder:
         """The same, where the values of the steps are known: the wiring only takes them down."""

@@ -17,12 +17,30 @@ def outwards(above: int, below: int, n: int, down: bool) -> str:
 
 def nearest_decimal(above: int, below: int, n: int) -> str | None:
     """above/below to n significant decimals, rounded to nearest; None on a tie."""
+    return common_decimal((above, below), (above, below), n)
+
+
+def common_decimal(low: tuple[int, int], high: tuple[int, int], n: int) -> str | None:
+    """The decimal of n significant digits that two fractions, and so all numbers between them, are rounded to; None if none is.
+
+    >>> common_decimal((9996, 10000), (10001, 10000), 3), common_decimal((1, 3), (2, 5), 3), common_decimal((1, 8), (1, 8), 2)
+    ('1.00', None, None)
+    """
+    nearest = _nearest(*low, n)
+    if nearest is None or (high != low and nearest != _nearest(*high, n)):
+        return None
+    return _decimal(*nearest, n) if nearest[1] else "0"
+
+
+def _nearest(above: int, below: int, n: int) -> tuple[bool, int, int] | None:
+    """Is it negative, n digits, and the exponent of the first; None on a tie."""
     if above == 0:
-        return "0"
+        return False, 0, 0
     whole, exponent, rest, unit = _scaled(abs(above), below, n)
     if 2 * rest == unit:
         return None
-    return _decimal(above < 0, whole + (2 * rest > unit), exponent, n)
+    whole += 2 * rest > unit
+    return (above < 0, whole, exponent) if whole < 10**n else (above < 0, whole // 10, exponent + 1)
 
 
 def _scaled(above: int, below: int, n: int) -> tuple[int, int, int, int]:
