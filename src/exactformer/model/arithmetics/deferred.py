@@ -88,8 +88,12 @@ class DeferredArithmetic(Primitives):
     numbers = "exact"
     proves = True
 
-    def __init__(self, exact: ExactArithmetic) -> None:
-        self.exact, self.balls = exact, ArbArithmetic(WORKING_BITS)
+    def __init__(self, exact: ExactArithmetic, balls: ArbArithmetic | None = None) -> None:
+        self.exact, self.balls = exact, balls or ArbArithmetic(WORKING_BITS)
+
+    def for_logits(self) -> DeferredArithmetic:
+        """For another pass: with numbers of its own, and the weights whose balls are there."""
+        return DeferredArithmetic(type(self.exact)(self.exact.passing), self.balls)
 
     def known(self, numbers: Any) -> Deferred:
         """Numbers that are there, with balls around them."""
