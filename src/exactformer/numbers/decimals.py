@@ -62,7 +62,8 @@ def _scaled(above: int, below: int, n: int) -> tuple[int, int, int, int]:
 
 @lru_cache(maxsize=64)
 def _ten(n: int) -> int:
-    return 10**n
+    power: int = 10**n
+    return power
 
 
 def _decimal(negative: bool, whole: int, exponent: int, n: int) -> str:
