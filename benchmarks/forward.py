@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.models import Problem, Size, problems
-from benchmarks.peers import ARB, DIGITS, EXACTFORMER, MPMATH, SYMPY, Answer
+from benchmarks.peers import ARB, DIGITS, EXACTFORMER, IN_FULL, MPMATH, SYMPY, Answer
 from benchmarks.result import Progress, Result, Table
 from benchmarks.timing import timed, timed_within
 
@@ -18,7 +18,7 @@ SEEDS = 3  # models a size
 ROUNDS = 15  # of all peers in turn
 LIMIT = 60.0  # seconds for SymPy
 AGREE = 45  # digits to which every peer must agree, or there is nothing to compare
-_PEERS = (EXACTFORMER, MPMATH, ARB)
+_PEERS = (EXACTFORMER, IN_FULL, MPMATH, ARB)
 
 
 @dataclass
@@ -28,8 +28,9 @@ class Measured:
     size: Size
     seeds: list[int] = field(default_factory=list)
     mpmath: list[float] = field(default_factory=list)
+    in_full: list[float] = field(default_factory=list)  # with every closed form, of mpmath
     arb: list[float] = field(default_factory=list)
-    sympy: list[float] = field(default_factory=list)  # of the seeds that SymPy finished
+    sympy: list[float] = field(default_factory=list)  # with every closed form, of the seeds that SymPy finished
     sympy_below: list[float] = field(default_factory=list)  # of those where it was cut off: the ratio is below this
     logits: int = 0
     mpmath_differing: int = 0  # logits whose 50 printed digits are not the proved ones
@@ -51,28 +52,31 @@ def _measure(size: Size, try_sympy: bool, progress: Progress) -> Measured:
     for problem in problems(size, SEEDS):
         m.seeds.append(problem.seed)
         ours = _measure_problem(problem, m)
-        progress(f"forward {size}, seed {problem.seed}: {m.mpmath[-1]:.3g} × mpmath, {m.arb[-1]:.3g} × plain Arb")
+        progress(f"forward {size}, seed {problem.seed}: {m.mpmath[-1]:.3g} × mpmath, {m.in_full[-1]:.3g} in full")
         if try_sympy and not m.sympy_below:
             _measure_sympy(problem, *ours, m, progress)
     return m
 
 
 def _measure_problem(problem: Problem, m: Measured) -> tuple[float, Answer]:
-    """Time the peers in turn, so that a slow moment of the machine hits all alike; the median time and the answer of ours."""
+    """Time the peers in turn, so that a slow moment hits all alike; the median time of ours in full, and its answer."""
     answers = {peer.name: timed(peer, problem).answer for peer in _PEERS}  # not counted: the first run of anything is slow
-    proved, rounded, balls = (answers[peer.name] for peer in _PEERS)
+    proved, in_full, rounded, balls = (answers[peer.name] for peer in _PEERS)
+    if proved != in_full:
+        raise AssertionError(f"exactformer says two things of {problem.size}, seed {problem.seed}")
     rounds = []
     for n in range(ROUNDS):
         turn = n % len(_PEERS)
         rounds.append({peer.name: timed(peer, problem).seconds for peer in (*_PEERS[turn:], *_PEERS[:turn])})
     m.mpmath.append(median(r[EXACTFORMER.name] / r[MPMATH.name] for r in rounds))
+    m.in_full.append(median(r[IN_FULL.name] / r[MPMATH.name] for r in rounds))
     m.arb.append(median(r[EXACTFORMER.name] / r[ARB.name] for r in rounds))
     m.logits += sum(map(len, proved.logits))
     m.mpmath_differing += _differing(proved, rounded, MPMATH.name, problem)
     m.arb_differing += _differing(proved, balls, ARB.name, problem)
     m.undecided += proved.undecided
     m.arb_undecided += balls.undecided
-    return median(r[EXACTFORMER.name] for r in rounds), proved
+    return median(r[IN_FULL.name] for r in rounds), proved
 
 
 def _measure_sympy(problem: Problem, ours: float, proved: Answer, m: Measured, progress: Progress) -> None:
@@ -113,12 +117,15 @@ def _result(measured: list[Measured]) -> Result:
 
 
 def _ratios(measured: list[Measured]) -> tuple[str | Table, ...]:
-    rows = tuple((*_columns(m.size), _spread(m.mpmath), _spread(m.arb), _sympy_cell(m)) for m in measured)
+    rows = tuple((*_columns(m.size), _spread(m.mpmath), _spread(m.arb), _spread(m.in_full), _sympy_cell(m)) for m in measured)
     return (
-        f"Processor time of exactformer divided by that of a peer (below 1: exactformer is faster) for the forward pass, every "
-        f"decision on the way (signs before ReLU, argmax) and {DIGITS} digits of every logit. exactformer proves the digits and "
-        "the decisions; mpmath proves nothing; plain Arb proves what its balls happen to show; SymPy keeps closed forms.",
-        Table(("d", "T", "blocks", "/ mpmath", "/ plain Arb", "/ SymPy"), rows),
+        f"Processor time of exactformer divided by that of a peer (below 1: exactformer is faster) for the forward pass, the "
+        f"largest logit of every row and {DIGITS} digits of every logit. exactformer proves them: by balls, and by closed forms "
+        "where balls do not tell, as for a 0 or a tie. (A ball goes through a ReLU whole: its side is decided where one asks.) "
+        "*In full* it builds a closed form for every number of the pass, and decides every sign before a ReLU, as a trace does. "
+        "mpmath proves nothing; plain Arb proves what its balls happen to show; SymPy keeps closed forms, so it is compared with "
+        "ours in full.",
+        Table(("d", "T", "blocks", "/ mpmath", "/ plain Arb", "in full / mpmath", "in full / SymPy"), rows),
         f"Median (least–largest) over {SEEDS} random models a size; for each, the median ratio of {ROUNDS} rounds in which the "
         "peers take turns, every time from fresh numbers. Making the numbers of the weights is not timed. Weights are drawn from "
         "−1, −1/2, 0, 1/2, 1; post-norm with ε = 0 (seeds with a variance of 0 are left out), one head, causal, scores not "
@@ -139,7 +146,7 @@ def _agreement(measured: list[Measured]) -> tuple[str | Table, ...]:
         f"Where they finished, all peers agree with the proved digits to {AGREE} digits (checked in this run). Of mpmath's "
         f"{logits} logits, {differing} differ from the proved ones in the last {DIGITS - AGREE} of the {DIGITS} digits that it "
         "prints. *Differs* counts such logits (a proved 0 is not counted: the others print a rounding error there); *undecided* "
-        "counts signs before a ReLU and argmaxes that could not be decided, such as that of an exact zero.",
+        "counts argmaxes, and by plain Arb signs before a ReLU, that could not be decided, such as that of an exact zero.",
         Table(columns, tuple(rows)),
     )
 
@@ -164,7 +171,7 @@ def _data(m: Measured) -> dict[str, Any]:
         "length": m.size.length,
         "blocks": m.size.blocks,
         "seeds": m.seeds,
-        "ratios": {"mpmath": m.mpmath, "arb": m.arb, "sympy": m.sympy, "sympy_cut_off_below": m.sympy_below},
+        "ratios": {"mpmath": m.mpmath, "arb": m.arb, "in_full": m.in_full, "sympy": m.sympy, "sympy_cut_off_below": m.sympy_below},
         "logits": m.logits,
         "differing": {"mpmath": m.mpmath_differing, "arb": m.arb_differing},
         "undecided": {"exactformer": m.undecided, "arb": m.arb_undecided},

@@ -136,7 +136,8 @@ def through(
     past = None if cache is None else cache.begin(model, ops)
     weights, start = model.weights, 0 if past is None else past.length
     ids = model.checked_many(ids, start) if ops.many else model.checked(ids, start)
-    p = Recorder(model.config, ops, ops.watched(note), range(start, start + np.shape(ids)[-1]), past)
+    heard = note if note is unnoted else ops.watched(note)
+    p = Recorder(model.config, ops, heard, range(start, start + np.shape(ids)[-1]), past)
     x = embedding(p, weights, ids) if x is None else x
     for n in blocks:
         x = _block(p, weights.blocks[n], n, x)

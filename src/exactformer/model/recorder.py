@@ -53,7 +53,7 @@ class Recorder:
     values: Mapping[str, Any] | None = None  # of a layer that the arithmetic has computed as a whole
 
     def within(self, layer: str, stage: str) -> Recorder:
-        return replace(self, layer=layer, stage=stage)
+        return Recorder(self.config, self.ops, self.note, self.positions, self.cache, layer, stage, self.values)
 
     def given(self, values: Mapping[str, Any]) -> Recorder:
         """The same, where the values of the steps are known: the wiring only takes them down."""
@@ -68,7 +68,9 @@ class Recorder:
             value = self.values[name]
         else:  # a line between that the arithmetic did without
             return Handle(name, None)
-        return Handle(name, self.note(Step(name, op, tuple(read.name for read in there), value, remarks, self.stage)))
+        if self.note is not unnoted:
+            value = self.note(Step(name, op, tuple(read.name for read in there), value, remarks, self.stage))
+        return Handle(name, value)
 
     def weight(self, name: str, weights: Any | None) -> Handle | None:
         """A weight in the numbers of the arithmetic, if it is there."""

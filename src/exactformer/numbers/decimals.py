@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from flint import fmpq
 
 
@@ -17,12 +19,30 @@ def outwards(above: int, below: int, n: int, down: bool) -> str:
 
 def nearest_decimal(above: int, below: int, n: int) -> str | None:
     """above/below to n significant decimals, rounded to nearest; None on a tie."""
+    return common_decimal((above, below), (above, below), n)
+
+
+def common_decimal(low: tuple[int, int], high: tuple[int, int], n: int) -> str | None:
+    """The decimal of n significant digits that two fractions, and so all numbers between them, are rounded to; None if none is.
+
+    >>> common_decimal((9996, 10000), (10001, 10000), 3), common_decimal((1, 3), (2, 5), 3), common_decimal((1, 8), (1, 8), 2)
+    ('1.00', None, None)
+    """
+    nearest = _nearest(*low, n)
+    if nearest is None or (high != low and nearest != _nearest(*high, n)):
+        return None
+    return _decimal(*nearest, n) if nearest[1] else "0"
+
+
+def _nearest(above: int, below: int, n: int) -> tuple[bool, int, int] | None:
+    """Is it negative, n digits, and the exponent of the first; None on a tie."""
     if above == 0:
-        return "0"
+        return False, 0, 0
     whole, exponent, rest, unit = _scaled(abs(above), below, n)
     if 2 * rest == unit:
         return None
-    return _decimal(above < 0, whole + (2 * rest > unit), exponent, n)
+    whole += 2 * rest > unit
+    return (above < 0, whole, exponent) if whole < _ten(n) else (above < 0, whole // 10, exponent + 1)
 
 
 def _scaled(above: int, below: int, n: int) -> tuple[int, int, int, int]:
@@ -30,19 +50,25 @@ def _scaled(above: int, below: int, n: int) -> tuple[int, int, int, int]:
     exponent = ((above.bit_length() - below.bit_length()) * 1233) >> 12  # of the first digit; log10(2) ≈ 1233/4096
     while True:
         shift = n - 1 - exponent
-        scaled, unit = (above * 10**shift, below) if shift >= 0 else (above, below * 10**-shift)
+        scaled, unit = (above * _ten(shift), below) if shift >= 0 else (above, below * _ten(-shift))
         whole, rest = divmod(scaled, unit)
-        if whole < 10 ** (n - 1):
+        if whole < _ten(n - 1):
             exponent -= 1
-        elif whole >= 10**n:
+        elif whole >= _ten(n):
             exponent += 1
         else:
             return whole, exponent, rest, unit
 
 
+@lru_cache(maxsize=64)
+def _ten(n: int) -> int:
+    power: int = 10**n
+    return power
+
+
 def _decimal(negative: bool, whole: int, exponent: int, n: int) -> str:
-    if whole == 10**n:
-        whole, exponent = 10 ** (n - 1), exponent + 1
+    if whole == _ten(n):
+        whole, exponent = _ten(n - 1), exponent + 1
     return ("-" if negative else "") + _positional(str(fmpq(whole)), exponent)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flint import arb
 
 from exactformer.numbers import decide
 from exactformer.numbers.as_written import brief
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS
-from exactformer.numbers.decimals import fixed, nearest_decimal, outwards, times_power
+from exactformer.numbers.decimals import common_decimal, fixed, nearest_decimal, outwards, times_power
 from exactformer.numbers.enclosure import WIDEST, ball, dyadic, enclose, good_ball, magnitude, precision
 from exactformer.numbers.errors import Undecided
 from exactformer.numbers.nodes import Exact, Named, Number, refuse_undefined
@@ -35,6 +35,12 @@ def _ends(x: Number, bits: int) -> _Ends:
 
 def _ball_ends(b: arb, x: Number | None = None, working: int = 0) -> _Ends:
     """The ends of a finite ball, computed with `working` bits; `x` is what a message calls it."""
+    (middle, exponent), (radius, finer) = b.mid().man_exp(), b.rad().man_exp()
+    if max(abs(exponent), abs(finer)) <= WIDEST:
+        least = min(exponent, finer)
+        above, width = middle << int(exponent - least), radius << int(finer - least)
+        scale, below = (1 << int(least), 1) if least > 0 else (1, 1 << int(-least))
+        return _Ends((int(above - width) * scale, below), (int(above + width) * scale, below))
     working = working or b.bits() + WORKING_BITS
     with precision(working):
         low, high = b.lower(), b.upper()
@@ -76,9 +82,9 @@ def digits(x: Number, n: int = 12) -> str:
     cap = bits + DEFAULT.bits
     while True:
         low, high, power = _ends(x, bits)
-        a, b = nearest_decimal(*low, n), nearest_decimal(*high, n)
-        if a is not None and a == b:
-            return times_power(a, power)
+        rounded = common_decimal(low, high, n)
+        if rounded is not None:
+            return times_power(rounded, power)
         if bits >= cap:
             raise Undecided(f"{n} digits of {brief(x)}", bits)
         bits = min(2 * bits, cap)
@@ -142,8 +148,8 @@ def ball_digits(b: arb, n: int = 12) -> str:
     """
     low, high, power = _ball_ends(b)
     for k in range(n, 0, -1):
-        rounded = nearest_decimal(*low, k)
-        if rounded is None or rounded != nearest_decimal(*high, k):
+        rounded = common_decimal(low, high, k)
+        if rounded is None:
             continue
         if power:
             return times_power(rounded, power)
@@ -153,6 +159,34 @@ def ball_digits(b: arb, n: int = 12) -> str:
         padded = plain and len(rounded.lstrip("-").partition(".")[0]) > k  # zeros before the point that are not proved
         return "" if padded else rounded
     return ""
+
+
+def agreed_digits(b: Any, n: int) -> str | None:
+    """The decimal of `n` significant digits that all numbers of a ball are rounded to; None where they differ, or there is no ball.
+
+    >>> agreed_digits(arb(1) / 3, 4), agreed_digits(arb("0 +/- 0.1"), 4), agreed_digits(arb(0), 4)
+    ('0.3333', None, '0')
+    """
+    if type(b) is not arb or not b.is_finite():
+        return None
+    low, high, power = _ball_ends(b)
+    rounded = common_decimal(low, high, n)
+    return None if rounded is None else times_power(rounded, power)
+
+
+def agreed_bounds(b: Any, n: int) -> tuple[str, str] | None:
+    """The closest two decimals of `n` significant digits around each number of a ball; None where they are not the same for all.
+
+    >>> agreed_bounds(arb(1) / 3, 4), agreed_bounds(arb("0.5 +/- 0.1"), 4)
+    (('0.3333', '0.3334'), None)
+    """
+    if type(b) is not arb or not b.is_finite():
+        return None
+    low, high, power = _ball_ends(b)
+    if power:
+        return None
+    around = [_outwards(_Ends(end, end), n) for end in (low, high)]
+    return around[0] if around[0] == around[1] else None
 
 
 def nearest_float(x: Number) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -26,16 +25,22 @@ _LARGEST_DEGREE = 2**31  # of roots that Arb takes directly
 WIDEST = 2**20  # binary exponents beyond this are not written out as integers
 
 
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Compute with balls of `bits` bits; one thread at a time."""
-    with _LOCK:
-        before = flint.ctx.prec
-        flint.ctx.prec = bits
-        try:
-            yield
-        finally:
-            flint.ctx.prec = before
+class precision:
+    """Compute with balls of `bits` bits; one thread at a time. (`contextmanager` would take longer than many a ball.)"""
+
+    __slots__ = ("_before", "_bits")
+
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+
+    def __enter__(self) -> None:
+        _LOCK.acquire()
+        self._before = flint.ctx.prec
+        flint.ctx.prec = self._bits
+
+    def __exit__(self, *error: object) -> None:
+        flint.ctx.prec = self._before
+        _LOCK.release()
 
 
 def ball(x: Exact | Named, bits: int) -> arb:

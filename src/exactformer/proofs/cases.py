@@ -12,10 +12,11 @@ from flint import arb
 
 from exactformer.arithmetics import arithmetic, kind
 from exactformer.model import Choice, Model, Values, forward
+from exactformer.model.arithmetics.deferred import Deferred
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
 from exactformer.numbers.decimals import outwards
-from exactformer.numbers.digits import ball_bounds, decimal_bounds
+from exactformer.numbers.digits import agreed_bounds, ball_bounds, decimal_bounds
 from exactformer.proofs.answers import MOST_LOGITS, bounds, reason
 from exactformer.proofs.domain import Places, places_of
 
@@ -45,11 +46,15 @@ class Case:
         if not kind(self.arithmetic).stepwise:
             return list(self._certified(ids))
         # An exact arithmetic remembers the graph of one pass, so each case has its own.
-        for ops in self._balls if kind(self.arithmetic).numbers == "balls" else (arithmetic(self.arithmetic),):
+        for ops in self._balls if kind(self.arithmetic).numbers == "balls" else (self._first.for_logits(),):
             answers = list(self._continued(ids, ops) if self.positions is None else self._placed(ids, ops, self.positions))
             if all(answer["proved"] for answer in answers):
                 break
         return answers
+
+    @cached_property
+    def _first(self) -> Values:
+        return arithmetic(self.arithmetic).for_logits()
 
     @cached_property
     def _balls(self) -> tuple[Values, ...]:
@@ -74,8 +79,8 @@ class Case:
     def _placed(self, ids: list[int], ops: Values, positions: Places) -> Iterator[dict[str, Any]]:
         """The answers at positions of the input, all of one pass."""
         logits = forward(self.model, ids, ops)[list(places_of(positions, len(ids)))]
-        for choice, row in zip(ops.choose(logits), logits, strict=True):
-            yield _answer(choice, row, self.model.config.vocabulary)
+        for i, choice in enumerate(ops.choose(logits)):
+            yield _answer(choice, logits[i : i + 1], self.model.config.vocabulary)
 
     def _continued(self, ids: list[int], ops: Values) -> Iterator[dict[str, Any]]:
         """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""
@@ -84,7 +89,7 @@ class Case:
         for _ in range(self.steps):
             logits = forward(self.model, new if cache is not None else ids, ops, cache=cache)[-1:]
             (choice,) = ops.choose(logits)
-            yield _answer(choice, logits[0], self.model.config.vocabulary)
+            yield _answer(choice, logits, self.model.config.vocabulary)
             if choice.index is None:
                 return
             new = [choice.index]
@@ -108,11 +113,12 @@ def certified_answers(model: Model, proved: Iterable[Certified]) -> Iterator[dic
 
 
 def _answer(choice: Choice, logits: Any, vocabulary: tuple[str, ...]) -> dict[str, Any]:
+    """Of a row of logits, [1, vocabulary]."""
     if choice.index is None:
         return {"token": None, "proved": choice.proved, "why": reason(choice.why)}
     token, ties = vocabulary[choice.index], [vocabulary[i] for i in choice.ties]
     if len(vocabulary) <= MOST_LOGITS:
-        return _won(token, choice.proved, ties, logits={name: _bounds(logits[i]) for i, name in enumerate(vocabulary)})
+        return _won(token, choice.proved, ties, logits=dict(zip(vocabulary, _row_bounds(logits), strict=True)))
     lead = None if ties or choice.margin is None else _bounds(choice.margin)  # its low end is below the lead over any other token
     return _won(token, choice.proved, ties, lead=lead and lead[0])
 
@@ -123,6 +129,14 @@ def _won(token: str, proved: bool, ties: list[str], **how: Any) -> dict[str, Any
 
 def _outer(low: Fraction, high: Fraction) -> list[str] | None:
     return bounds(outwards(*low.as_integer_ratio(), _DIGITS, down=True), outwards(*high.as_integer_ratio(), _DIGITS, down=False))
+
+
+def _row_bounds(logits: Any) -> list[list[str] | None]:
+    """Of numbers that are not made yet, by their balls where these tell the decimals."""
+    if not isinstance(logits, Deferred):
+        return [_bounds(value) for value in logits[0]]
+    (row,) = logits.answers(lambda b: (found := agreed_bounds(b, _DIGITS)) and bounds(*found), _bounds)
+    return row
 
 
 def _bounds(value: Any) -> list[str] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from exactformer.model.arithmetics.roles import Activation, Adjoints, Choice
 from exactformer.model.forward import InputError, Model, forward
 from exactformer.model.sight import Sight
 from exactformer.model.weights import place, widened
-from exactformer.numbers import Number, Undecided, Undefined, exact, from_float
+from exactformer.numbers import Exact, Named, Number, Undecided, Undefined, exact, from_float
 from exactformer.numbers.arrays import Array
 from exactformer.numbers.enclosure import ball, precision
 
@@ -49,14 +50,10 @@ class ArbArithmetic(Adjoints):
     # -- the few ways in which every operation below goes through an array
     def _each(self, function: Callable[..., Any], *arrays: Any) -> Array:
         """The function, entry by entry, of arrays that broadcast; an undefined entry gives itself."""
-        sources = np.broadcast_arrays(*(np.asarray(a, dtype=object) for a in arrays))
-        entries = [source.ravel().tolist() for source in sources]
+        if any(_any_undefined(a.ravel().tolist() if isinstance(a, np.ndarray) else [a]) for a in arrays):
+            function = partial(_undefined_or, function)
         with precision(self.bits):
-            if any(map(_any_undefined, entries)):
-                values = [_undefined_or(function, place) for place in zip(*entries, strict=True)]
-            else:
-                values = list(map(function, *entries))
-        return self._array(values, sources[0].shape)
+            return self._finite(np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object))
 
     def _rows(self, function: Callable[[list[arb]], list[arb]], x: Array, masked: Any = MASKED) -> Array:
         """The function of the entries of every row that are not −∞, which come out as `masked`."""
@@ -73,7 +70,7 @@ class ArbArithmetic(Adjoints):
         """The function of every row: [..., n] to [..., 1]."""
         rows = x.reshape(-1, x.shape[-1]).tolist()
         with precision(self.bits):
-            return self._array([_undefined_or(lambda *row: function(list(row)), row) for row in rows], (*x.shape[:-1], 1))
+            return self._array([_undefined_or(lambda *row: function(list(row)), *row) for row in rows], (*x.shape[:-1], 1))
 
     def _product(self, x: Array, y: Array) -> Array:
         """x y; an undefined entry makes its row of x, or its column of y, undefined."""
@@ -95,10 +92,14 @@ class ArbArithmetic(Adjoints):
         return self._matrices[key][1]
 
     def _array(self, values: list[Any], shape: tuple[int, ...]) -> Array:
-        """An array of what was computed, where balls that are not finite are undecided."""
-        if set(map(type, values)) != {arb} or not all(map(arb.is_finite, values)):
-            values = [self._undecided("a value whose ball is infinite") if _is_infinite(v) else v for v in values]
-        return _shaped(values, shape)
+        return self._finite(_shaped(values, shape))
+
+    def _finite(self, values: Array) -> Array:
+        """What was computed, where balls that are not finite are undecided."""
+        entries = values.ravel().tolist()
+        if set(map(type, entries)) == {arb} and all(map(arb.is_finite, entries)):
+            return values
+        return _shaped([self._undecided("a value whose ball is infinite") if _is_infinite(v) else v for v in entries], values.shape)
 
     def _undecided(self, question: str) -> Undefined:
         return Undefined(str(Undecided(question, self.bits)), undecided=True)
@@ -115,15 +116,21 @@ class ArbArithmetic(Adjoints):
 
     def _converted(self, weights: Any) -> Array:
         if weights.dtype == object:
-            return self._array([self.constant(number) for number in weights.flat], weights.shape)
+            return self.enclosed(weights)
         weights = widened(weights)
         if weights.dtype.kind == "f" and weights.itemsize <= 8 and np.isfinite(weights).all():
             return _shaped(list(map(arb, weights.ravel().tolist())), weights.shape)  # Arb takes a float as it is
         convert = from_float if weights.dtype.kind == "f" else exact  # which say what is no number
         return self._array([self.constant(convert(value)) for value in weights.flat], weights.shape)
 
+    def enclosed(self, numbers: Array) -> Array:
+        """Balls around exact or named numbers; what is none of these stays as it is."""
+        with precision(self.bits):
+            balls = [arb(x.value) if type(x) is Exact else self.constant(x) for x in numbers.ravel().tolist()]
+        return self._array(balls, numbers.shape)
+
     def constant(self, number: Number) -> Any:
-        return number if type(number) is Undefined else ball(number, self.bits)  # type: ignore[arg-type]
+        return ball(number, self.bits) if isinstance(number, Exact | Named) else number
 
     def embed(self, table: Array, rows: list[int]) -> Array:
         return table[rows]
@@ -186,17 +193,21 @@ class ArbArithmetic(Adjoints):
         return self._each(lambda v: (v + epsilon).sqrt(), variance)
 
     def normalise(self, centered: Array, deviation: Array, w: Array, b: Array | None, name: str) -> Array:
-        divisors = np.empty(deviation.shape, dtype=object)
+        if not all(type(std) is arb and std > 0 for std in deviation.flat):
+            deviation = self._divisors(deviation, name)
+        stretched = self._each(lambda c, std, wc: wc * (c / std), centered, deviation, w)
+        return stretched if b is None else self.add(stretched, b)
+
+    def _divisors(self, deviation: Array, name: str) -> Array:
+        """Deviations that are proved not to be 0; those that are not are undefined, or undecided."""
+        divisors = deviation.copy()
         for at, std in np.ndenumerate(deviation):
             where = f"{name} at position {at[-2]}"
             if _is_zero(std):
                 divisors[at] = Undefined(f"{where}: the variance is 0 and ε is 0, so it is not divided")
-            elif type(std) is arb and std > 0:
-                divisors[at] = std
-            else:
+            elif type(std) is not arb or not std > 0:
                 divisors[at] = self._undecided(f"{where}: whether the variance is 0")
-        stretched = self._each(lambda c, std, wc: wc * (c / std), centered, divisors, w)
-        return stretched if b is None else self.add(stretched, b)
+        return divisors
 
     def activate(self, x: Array, kind: Activation) -> Array:
         with precision(self.bits):
@@ -333,7 +344,7 @@ def _undefined(values: Sequence[Any]) -> Undefined | None:
     return next((value for value in values if type(value) is Undefined), None)
 
 
-def _undefined_or(function: Callable[..., Any], values: Sequence[Any]) -> Any:
+def _undefined_or(function: Callable[..., Any], *values: Any) -> Any:
     undefined = _undefined(values)
     return function(*values) if undefined is None else undefined
 

@@ -115,6 +115,10 @@ class Values(ABC):
         """The values as an array of numbers, balls or floats, for whoever looks at them."""
         return x
 
+    def for_logits(self) -> Values:
+        """The arithmetic for passes of which nobody looks at more than the logits, where that is not this one."""
+        return self
+
 
 class FusedLayers(Values):
     """Whole layers at once. Each gives the values of its steps by their names; lines between may be missing."""

@@ -12,6 +12,7 @@ from typing import Any
 from flint import arb
 
 from exactformer.model.arithmetics.arb import ArbArithmetic
+from exactformer.model.arithmetics.deferred import DeferredArithmetic
 from exactformer.model.arithmetics.exact import ExactArithmetic
 from exactformer.model.arithmetics.roles import Choice
 from exactformer.model.fields import ConfigError
@@ -24,6 +25,9 @@ _LADDER = (128, 256, 512, 1024, 2048)  # bits
 
 class WideExactArithmetic(ExactArithmetic):
     _logits: Callable[[int], Array]  # of this pass, to so many bits
+
+    def for_logits(self) -> DeferredArithmetic:
+        return DeferredArithmetic(self)
 
     def linear(self, x: Array, weight: Array, bias: Array | None) -> Array:
         if weight.shape[1] < WIDE:
