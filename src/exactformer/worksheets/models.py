@@ -43,7 +43,7 @@ def sheets() -> tuple[str, ...]:
 
 
 def networks() -> tuple[str, ...]:
-    """Those that are proved input by input, each trained for the theorem that its worksheet states. docs/theorems.md has them proved.
+    """Those that are proved input by input, each trained for the theorem of its worksheet. docs/theorems.md has them proved.
 
     >>> networks()
     ('adder', 'brackets', 'largest', 'modular', 'sorter')
