@@ -151,7 +151,7 @@ def test_sums_are_counted(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def outside() -> int:
         count = 0
-        for _ in range(30):
+        for _ in range(10):
             tables = Tables(random.random((1, 4, 4)), random.standard_normal((1, 4, 4, 4)), np.array([8.0]))
             for root in roots(word, [(0, 1, 2, 3)] * 4, 4):
                 bound = Bounding(tables, root)
