@@ -90,6 +90,10 @@ mask = "causal"
 scale = "sqrt"
 unembedding = "own"
 
+[theorem]
+rule = "max"
+domain = "0..{VOCABULARY - 1}^{numbers}"
+
 [input]
 tokens = "{tokens}"
 """

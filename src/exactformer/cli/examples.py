@@ -14,7 +14,7 @@ def command(name: str | None) -> None:
     from exactformer.programs import PROGRAMS
     from exactformer.worksheets import example_text, load
     from exactformer.worksheets import examples as names
-    from exactformer.worksheets.models import MODELS, networks
+    from exactformer.worksheets.models import BY_SETS, MODELS, networks
 
     if name is not None:
         click.echo(PROGRAMS[name].worksheet(_LENGTH).text if name in PROGRAMS else example_text(name), nl=False)
@@ -29,6 +29,6 @@ def command(name: str | None) -> None:
     for name, model in MODELS.items():
         shown = f'exactformer certify {name} --prompt "{model.prompt}" --max 40'
         click.echo(f"{name:<12} {model.title}\n{'':<12} {model.about}\n{'':<12} {shown}")
-    for name in networks():
-        worksheet = load(name)
-        click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} exactformer prove {name} --count")
+    for name in (*networks(), *BY_SETS):
+        worksheet, how = load(name), "--count --sets" if name in BY_SETS else "--count"
+        click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} exactformer prove {name} {how}")
