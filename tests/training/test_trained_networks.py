@@ -78,7 +78,7 @@ def test_pytorch_computes_the_same_logits(name: str) -> None:
     sheet = load(name)
     ids = sheet.model.ids(sheet.tokens)
     weights = {at: torch.tensor(np.asarray(values, dtype=float)) for at, values in sheet.model.weights.named()}
-    ours = sheet.trace(arithmetic="float64").step("logits").values
+    ours = sheet.trace(arithmetic="float64")["logits"].values
     assert np.allclose(np.array(ours, dtype=float), logits(weights, sheet.model.config, torch.tensor([ids]))[0], atol=1e-9)
 
 
