@@ -30,7 +30,6 @@ from exactformer.worksheets.models import networks
 DAMAGED, CHANGED = 400, 100
 SAMPLE = 200  # inputs of a trial
 _CLEAR = 1e-6  # a lead that float64 does not mistake
-_FACTORS = (-8, -2, 0, 3, 10)  # a damaged weight is so many times what it was, and a little more
 Tokens = tuple[str, ...]
 
 
@@ -95,7 +94,7 @@ def damaged(rng: random.Random, name: str) -> Tried:
     weights = {name: np.array(values, dtype=np.float32) for name, values in question.worksheet.model.weights.named()}
     weight = rng.choice(list(weights))
     place = tuple(rng.randrange(n) for n in weights[weight].shape)
-    new = weights[weight][place] * rng.choice(_FACTORS) + rng.choice((-1, 1)) * rng.uniform(0, 2)
+    new = rng.choice((-1, 1)) * 10 ** rng.uniform(-1, 2)
     weights[weight][place] = new
     model = Model(config, assembled(config, weights))
     inputs, tried = sample(rng, question), Tried(Counter({"damaged": 1}), [])
