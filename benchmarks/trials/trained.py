@@ -18,6 +18,7 @@ import torch
 from training.networks.network import logits
 
 import exactformer as xf
+from benchmarks.networks import NETWORKS
 from benchmarks.result import Progress, Result, Table
 from benchmarks.trials.batches import Tried
 from exactformer.cli.questions import Question
@@ -25,7 +26,6 @@ from exactformer.model import Model
 from exactformer.model.weights import assembled
 from exactformer.proofs import Report, prove
 from exactformer.proofs.batches import Box, asking, parts_of
-from exactformer.worksheets.models import networks
 
 DAMAGED, CHANGED = 400, 100
 SAMPLE = 200  # inputs of a trial
@@ -131,7 +131,7 @@ def _all(progress: Progress) -> Iterator[Tried]:
     rng = random.Random(1813)
     for what, number in ((changed, CHANGED), (damaged, DAMAGED)):
         for n in range(number):
-            yield what(rng, networks()[n % len(networks())])
+            yield what(rng, NETWORKS[n % len(NETWORKS)])
             if (n + 1) % 50 == 0:
                 progress(f"{what.__name__}: {n + 1} of {number}")
 

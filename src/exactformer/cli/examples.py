@@ -31,4 +31,5 @@ def command(name: str | None) -> None:
         click.echo(f"{name:<12} {model.title}\n{'':<12} {model.about}\n{'':<12} {shown}")
     for name in networks():
         worksheet = load(name)
-        click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} exactformer prove {name} --count")
+        shown = f"exactformer prove {name} --count" if worksheet.theorem is not None else f"exactformer certify {name}"
+        click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} {shown}")

@@ -35,10 +35,10 @@ def model_folder(name: str) -> Path:
 
 @cache
 def networks() -> tuple[str, ...]:
-    """The built-in networks, each trained for the theorem that its worksheet states. docs/theorems.md has them proved.
+    """The built-in networks, which are worksheets. Most state the theorem that they were trained for; docs/theorems.md has them.
 
     >>> networks()
-    ('adder', 'brackets', 'largest', 'modular', 'sorter')
+    ('adder', 'balancer', 'largest', 'largest-of-ten', 'modular', 'sorter')
     """
     return tuple(sorted(path.parent.name for path in model_folder("").glob("*/worksheet.toml")))
 
