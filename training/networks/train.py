@@ -46,7 +46,7 @@ PLANS = {
     "sorter": Plan(1000, 128, seen=0.5),
     "modular": Plan(1200, 256, rate=5e-3, decay=0.3),
     "largest": Plan(4000, 512, rate=5e-3, decay=0.0),
-    "brackets": Plan(800, 64, seen=0.5),
+    "balancer": Plan(1300, 64, rate=4e-3),
     "adder": Plan(900, 256, seen=0.5),
 }
 

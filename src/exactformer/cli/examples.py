@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 _LENGTH = 4  # of the inputs that programs are compiled for
+_MANY = 10**9  # inputs that nobody goes through one by one
 
 
 @click.command("examples")
@@ -12,9 +13,10 @@ _LENGTH = 4  # of the inputs that programs are compiled for
 def command(name: str | None) -> None:
     """List the built-in examples, programs and models, or print the worksheet of one: a start for your own."""
     from exactformer.programs import PROGRAMS
+    from exactformer.proofs.tables import read_domain
     from exactformer.worksheets import example_text, load
     from exactformer.worksheets import examples as names
-    from exactformer.worksheets.models import BY_SETS, MODELS, networks
+    from exactformer.worksheets.models import MODELS, networks
 
     if name is not None:
         click.echo(PROGRAMS[name].worksheet(_LENGTH).text if name in PROGRAMS else example_text(name), nl=False)
@@ -29,6 +31,9 @@ def command(name: str | None) -> None:
     for name, model in MODELS.items():
         shown = f'exactformer certify {name} --prompt "{model.prompt}" --max 40'
         click.echo(f"{name:<12} {model.title}\n{'':<12} {model.about}\n{'':<12} {shown}")
-    for name in (*networks(), *BY_SETS):
-        worksheet, how = load(name), "--count --sets" if name in BY_SETS else "--count"
-        click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} exactformer prove {name} {how}")
+    for name in networks():
+        worksheet = load(name)
+        assert worksheet.theorem is not None
+        size = read_domain(worksheet.theorem.domain, worksheet.model.config.vocabulary).size
+        shown = f"exactformer prove {name} --count{' --sets' if size > _MANY else ''}"
+        click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} {shown}")

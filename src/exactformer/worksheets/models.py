@@ -33,24 +33,16 @@ def model_folder(name: str) -> Path:
     return Path(str(files("exactformer"))) / "models" / name
 
 
-BY_SETS = ("largest-of-ten",)  # networks whose theorem is about more inputs than anybody goes through
-
-
 @cache
-def sheets() -> tuple[str, ...]:
-    """The built-in networks: worksheets with their weights beside them."""
-    return tuple(sorted(path.parent.name for path in model_folder("").glob("*/worksheet.toml")))
-
-
 def networks() -> tuple[str, ...]:
-    """Those that are proved input by input, each trained for the theorem of its worksheet. docs/theorems.md has them proved.
+    """The built-in networks: worksheets with their weights beside them, each trained for the theorem that it states.
 
     >>> networks()
-    ('adder', 'brackets', 'largest', 'modular', 'sorter')
+    ('adder', 'balancer', 'largest', 'largest-of-ten', 'modular', 'sorter')
     """
-    return tuple(name for name in sheets() if name not in BY_SETS)
+    return tuple(sorted(path.parent.name for path in model_folder("").glob("*/worksheet.toml")))
 
 
 def built_in() -> tuple[str, ...]:
     """The names of all built-in models."""
-    return (*MODELS, *sheets())
+    return (*MODELS, *networks())

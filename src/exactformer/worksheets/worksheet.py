@@ -24,7 +24,7 @@ from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
 from exactformer.worksheets.cost import check_pass, check_patterns
-from exactformer.worksheets.models import MODELS, built_in, model_folder, sheets
+from exactformer.worksheets.models import MODELS, built_in, model_folder, networks
 from exactformer.worksheets.reader import Table, WorksheetError
 from exactformer.worksheets.theorem import Stated, read_theorem
 from exactformer.worksheets.weights import read_model
@@ -158,7 +158,7 @@ def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Workshee
         return _built_in(name, reading)
     if not name:
         raise WorksheetError(f"the name of the worksheet is empty (built-in examples: {', '.join((*examples(), *built_in()))})")
-    path = model_folder(name) / "worksheet.toml" if name in sheets() else Path(name)
+    path = model_folder(name) / "worksheet.toml" if name in networks() else Path(name)
     if path.is_dir() or path.suffix in ENDINGS:
         return _checkpoint(name, reading)
     if path.suffix == ".json" and path.is_file():
@@ -178,7 +178,7 @@ def outlined(source: str | os.PathLike[str], text: bool = False) -> tuple[Worksh
     path = model_folder(name) if name in MODELS else Path(name)
     if path.suffix in ENDINGS:
         path = path.parent
-    if name in (*examples(), *sheets(), "") or not (path.is_dir() or path.suffix == ".json"):
+    if name in (*examples(), *networks(), "") or not (path.is_dir() or path.suffix == ".json"):
         return load(name), None
     found = outline_checkpoint(path)
     worksheet = Worksheet(found.model, (), found.name, "", words=False)
