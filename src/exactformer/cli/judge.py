@@ -130,11 +130,12 @@ class _Engines:
         from exactformer.numbers.formats import FORMATS
         from exactformer.referee import OutputsError, read_outputs
         from exactformer.worksheets import load
+        from exactformer.worksheets.models import place_of
 
         for name in self.quantised:
             if name not in {path.stem for path in self.files}:
                 raise OutputsError(f"--quantised: {name} is not one of {', '.join(path.stem for path in self.files)}")
-        modules = module_steps(Path(self.source), load(self.source).model.config)
+        modules = module_steps(place_of(self.source), load(self.source).model.config)
         found = []
         for path in self.files:
             format = self.formats.get(path.stem, self.formats.get(""))
