@@ -1,7 +1,6 @@
 """Other versions of Python than that of the tests: those that are installed, with the packages that are installed for them.
 
-Compiled packages belong to one version. Where another one has none, what needs none is tried: every module is compiled, and the
-checker that needs Python alone accepts a certificate.
+Compiled packages belong to one version. Where another one has none, every module is at least read as Python of that version.
 """
 
 from __future__ import annotations
@@ -49,16 +48,6 @@ def run(python: str, program: str, *args: str) -> subprocess.CompletedProcess[st
 def test_every_module_is_python_of_this_version(python: str) -> None:
     done = run(python, COMPILED, str(ROOT / "src"))
     assert done.returncode == 0, done.stderr
-
-
-def test_the_checker_accepts_a_certificate(python: str) -> None:
-    source = ROOT / "src"
-    command = [python, "-I", "-B", str(source / "exactformer_check.py"), str(ROOT / "docs" / "stories-certificate.json")]
-    done = subprocess.run(
-        [*command, str(source / "exactformer" / "models" / "stories"), "--help"],
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
-    assert "SyntaxError" not in done.stderr
 
 
 def test_a_pass_is_traced_where_the_packages_are_installed(python: str) -> None:
