@@ -25,6 +25,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # signatures have them
 html_theme = "furo"
 html_title = f"exactformer {release}"
+html_copy_source = False
 html_show_sourcelink = False
 highlight_language = "none"  # most of what is shown is output
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from serving import Serving
 
 from children import PATIENCE
+from web.serving import Serving
 
 
 @pytest.mark.parametrize("built", [True, False])

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from flint import arb
+
 from exactformer.messages import printable
+from exactformer.numbers import Exact, Named, Undefined
 from exactformer.painting import Paint, judged, plain
 from exactformer.render.layout import outcome, tokens, verdict
 from exactformer.render.layout import summary as configuration
@@ -13,7 +16,7 @@ from exactformer.render.tables import grid, wrapped
 from exactformer.trace import Trace
 
 _MOST = 100_000  # numbers of a step that are looked at one by one
-_KINDS = {"Exact": "fractions", "Named": "formulas", "Undefined": "undefined"}
+_KINDS: dict[type, str] = {Exact: "fractions", Named: "formulas", Undefined: "undefined", arb: "balls"}
 
 
 def steps(trace: Trace, width: int = 120) -> str:
@@ -42,5 +45,5 @@ def _kinds(values: Any) -> str:
     """12 fractions, 3 formulas; floats and balls are all of a kind."""
     if values.dtype != object or values.size > _MOST:
         return f"{values.size:,}"
-    found = Counter(_KINDS.get(type(value).__name__, "numbers") for value in values.flat)
+    found = Counter(_KINDS.get(type(value), "hidden") for value in values.flat)
     return ", ".join(f"{count:,} {kind}" for kind, count in found.items())
