@@ -105,7 +105,7 @@ def test_what_the_wheel_says_of_itself(packages: Path) -> None:
 
 def test_a_trace_from_an_empty_folder(program: Path, tmp_path: Path) -> None:
     done = alone(program, tmp_path, "trace")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, re.sub(r"(?m)^exactformer: \d+ s, .*\n", "", done.stderr)) == (0, "")
     assert done.stdout == cli_runs.run("trace").stdout
     assert list(tmp_path.iterdir()) == []
 
@@ -116,7 +116,7 @@ def test_the_commands_of_the_readme_with_the_wheel_alone(program: Path, tmp_path
     lines = re.findall(r"^    exactformer (.*?) *(?:#.*)?$", text, re.MULTILINE)
     assert len(lines) > 5
     script = "import sys; from exactformer.cli import main\n"
-    script += f"sys.argv[1:] = sys.argv[1:]\nfor args in {[shlex.split(line) for line in lines if not slow(line)]!r}:\n"
+    script += f"for args in {[shlex.split(line) for line in lines if not slow(line)]!r}:\n"
     script += "    sys.argv[1:] = args\n    try: main()\n    except SystemExit as end: assert not end.code, (args, end.code)\n"
     done = alone(program.with_name("python"), tmp_path, "-I", "-c", script)
     assert done.returncode == 0, done.stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from shutil import get_terminal_size
 
 import click
@@ -21,7 +21,7 @@ class Formatter(click.HelpFormatter):
         narrow = max(_NARROWEST, min(get_terminal_size().columns, max_width or _WIDEST)) - 2
         super().__init__(indent_increment, width or narrow, max_width)
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         if self.width >= _ROOM:
             super().write_dl(rows, col_max, col_spacing)
             return
@@ -78,7 +78,7 @@ def steps(context: click.Context) -> Iterable[str]:
     from exactformer.messages import Refused
     from exactformer.worksheets.worksheet import loads, worksheet_text
 
-    source = context.params.get("source") or "capstone"
+    source = next(iter(context.args), None) or context.params["source"]  # the first: what is left where an option is not yet whole
     try:
         return [step.name for step in loads(worksheet_text(source), source).trace(arithmetic="float64").steps]
     except (Refused, OSError, ArithmeticError):

@@ -149,7 +149,7 @@ def _noted(step: Step, notes: tuple[tuple[str, str], ...]) -> Step:
 
 def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Worksheet:
     """A built-in example or model by name, a worksheet by path, or the model in a folder, whose rotary angles are read as
-    `open_checkpoint` says.
+    `open_checkpoint` says. A model in the local cache of the Hugging Face hub goes by its name there; nothing is fetched.
 
     >>> load("capstone").trace("a b").token(1)
     'a'
