@@ -108,7 +108,7 @@ def duration(seconds: float) -> str:
     >>> [duration(seconds) for seconds in (0.2, 59, 61, 150, 3600, 9000)]
     ['1 s', '59 s', '2 min', '3 min', '1 h', '2 h 30 min']
     """
-    if seconds < _MINUTE:
+    if round(seconds) < _MINUTE:
         return f"{max(1, round(seconds))} s"
     minutes = -int(-seconds // _MINUTE)
     hours, rest = divmod(minutes, _HOUR // _MINUTE)

@@ -110,7 +110,7 @@ def main() -> None:
         if getattr(sys, name) is None:  # closed by the shell: nobody reads
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
     try:
-        commands.main(standalone_mode=False)
+        commands.main(prog_name="exactformer", standalone_mode=False)
     except click.exceptions.Abort:
         fail("interrupted", INTERRUPTED)
     except click.ClickException as error:

@@ -59,7 +59,7 @@ def _commands(above: click.Context) -> Iterator[str]:
         found = group.commands[name]
         context = click.Context(found, above, info_name=name)
         usage = " ".join(found.collect_usage_pieces(context))
-        yield from (f".SS {_text(context.command_path.removeprefix('exactformer '))} {_text(usage)}", ".PP")
+        yield from (f".SS {_text(context.command_path.partition(' ')[2])} {_text(usage)}", ".PP")
         for paragraph in cleandoc(found.help or "").split("\n\n"):
             yield from (_text(" ".join(paragraph.split())), ".PP")
         for record in (param.get_help_record(context) for param in found.get_params(context)):

@@ -35,7 +35,6 @@ from exactformer.cli.heads import pattern_theorem, relative_theorem
 from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, program_of, reading_option, source_argument
 from exactformer.cli.journals import Kept, how_to_go_on, in_the_cache, run_options
 from exactformer.cli.questions import Question
-from exactformer.painting import judged
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:

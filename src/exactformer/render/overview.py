@@ -8,6 +8,8 @@ from typing import Any
 from flint import arb
 
 from exactformer.messages import printable
+from exactformer.model import Choice
+from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Named, Undefined
 from exactformer.painting import Paint, judged, plain
 from exactformer.render.layout import outcome, tokens, verdict
@@ -16,7 +18,7 @@ from exactformer.render.tables import grid, wrapped
 from exactformer.trace import Trace
 
 _MOST = 100_000  # numbers of a step that are looked at one by one
-_KINDS: dict[type, str] = {Exact: "fractions", Named: "formulas", Undefined: "undefined", arb: "balls"}
+_KINDS: dict[type, str] = {Exact: "fractions", Named: "formulas", Undefined: "undefined", arb: "balls", Choice: "tokens"}
 
 
 def steps(trace: Trace, width: int = 120) -> str:
@@ -29,7 +31,7 @@ def steps(trace: Trace, width: int = 120) -> str:
 
 def summary(trace: Trace, paint: Paint = plain, width: int = 120) -> str:
     """For each step its shape and the kinds of its numbers; then the token at every position, with its verdict."""
-    lines = [paint(printable(trace.title), "strong")] if trace.title else []
+    lines = [paint(part, "strong") for part in wrapped(printable(trace.title), width)]
     lines += wrapped(configuration(trace), width)
     lines += [*wrapped(f"tokens {tokens(trace)} · arithmetic {trace.arithmetic}", width), ""]
     cells = [[" × ".join(map(str, step.values.shape)), _kinds(step.values)] for step in trace.steps]
@@ -45,5 +47,5 @@ def _kinds(values: Any) -> str:
     """12 fractions, 3 formulas; floats and balls are all of a kind."""
     if values.dtype != object or values.size > _MOST:
         return f"{values.size:,}"
-    found = Counter(_KINDS.get(type(value), "hidden") for value in values.flat)
+    found = Counter("hidden" if value is MASKED else _KINDS.get(type(value), "others") for value in values.flat)
     return ", ".join(f"{count:,} {kind}" for kind, count in found.items())

@@ -19,7 +19,8 @@ _LEGEND = (
 
 
 def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 120) -> str:
-    lines = [paint(printable(trace.title), "strong")] if trace.title else []
+    title = printable(trace.title)
+    lines = [paint(part, "strong") for part in ([title] if width >= _USUAL else wrapped(title, width)) if part]
     lines += wrap(summary(trace), width, subsequent_indent="  ")
     said = f"tokens {tokens(trace)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"
     lines += [said] if width >= _USUAL else wrapped(said, width)
