@@ -108,7 +108,7 @@ def test_a_model_of_the_cache_is_found_by_name(cache: Path, name: str) -> None:
     assert (found.returncode, found.stderr) == (0, "")
     one, other = json.loads(found.stdout), json.loads(by_path.stdout)
     assert one["model"] == other["model"]
-    assert run("certify", name, "--ids", "0").stdout.startswith(f"{name}\n") or name in run("certify", name, "--ids", "0").stdout
+    assert run("certify", name, "--ids", "0").stdout.startswith(f"{name}: what follows 0 ")
     for command in (["trace", name, "--ids", "0"], ["budget", name], ["certify", name, "--plan"], ["circuits", name]):
         assert run(*command).returncode == 0, command
 
@@ -179,10 +179,5 @@ def test_names_that_are_nearly_ours(cache: Path) -> None:
 
 
 def test_a_built_in_model_by_name() -> None:
-    for command in (
-        ["certify", "stories"],
-        ["certify", "stories", "--plan"],
-        ["budget", "stories"],
-        ["trace", "stories", "--arithmetic", "float64"],
-    ):
+    for command in (["certify", "stories", "--plan"], ["budget", "stories"]):
         assert run(*command).returncode == 0, command

@@ -112,6 +112,7 @@ def command(
             worksheet = replace(worksheet, model=replace(worksheet.model, config=replace(worksheet.model.config, stable=True)))
         ids = ids_of(asked, worksheet)
         if list_steps:
+            progress.clear()
             emit(overview.steps(worksheet.trace(ids, "float64"), width(output is None)), output)
             return
         progress.blocks = worksheet.model.config.blocks
@@ -119,7 +120,9 @@ def command(
             arithmetic = settled_arithmetic(arithmetic, worksheet, len(ids), TRACING)
         result = worksheet.trace(ids, arithmetic, stop_at_named, progress)
         if mistakes:
-            emit(_comparison(worksheet, result, mistakes, target, form, digits), output)
+            compared = _comparison(worksheet, result, mistakes, target, form, digits)
+            progress.clear()
+            emit(compared, output)
             return
     if steps:
         names = [step.name for step in result.steps]
