@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 from click.shell_completion import ShellComplete
 
@@ -37,6 +38,8 @@ JUDGED = {
     "certify": (["certify", "capstone"], "✓ token 1: "),
     "prove": (["prove", "induction", "--length", "2", "--workers", "1"], "✓ PROVED: "),
     "prove, refuted": (["prove", "induction", "--length", "2", "--workers", "1", "--set", "W_E[0,0]=5"], ""),
+    "judge, right": (["judge", "capstone", "--outputs", "right.npz", "--dtype", "float32", "--workers", "1"], "✓ "),
+    "judge, wrong": (["judge", "capstone", "--outputs", "wrong.npz", "--dtype", "float32", "--workers", "1"], "✗ wrong, prompt 0"),
     "schedule": (["prove", "length4", "--schedule", "flash"], "✓ flash against the plain pass: proved equal"),
     "schedule, refuted": (["prove", "length4", "--schedule", "flash", "--forget-rescaling"], "✗ flash against the plain pass"),
 }  # fmt: skip
@@ -49,6 +52,8 @@ def sheets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     Path("right.toml").write_text(SHEET.format("0.50"))
     Path("wrong.toml").write_text(SHEET.format("0.60"))
+    for name, token in (("right", 0), ("wrong", 1)):
+        np.savez(f"{name}.npz", ids=np.array([[0, 1]]), tokens=np.array([token]))
 
 
 @every_command

@@ -34,9 +34,9 @@ class Judgements(Shown):
         """Of the prompts whose steps were given: the first step beyond a careful computation, and how often it is that."""
         return Counter(record["first_step"] for record in self.records if record["engine"] == engine and record.get("first_step"))
 
-    def verdict(self, allow_rounding: bool = False, engine: str | None = None) -> bool | None:
-        """Is all of it right or tied, or all of one engine? None where something is undecided, and nothing wrong."""
-        counts = self.counts() if engine is None else self.counts(engine)
+    def verdict(self, allow_rounding: bool = False) -> bool | None:
+        """Is all of it right or tied? None where something is undecided, and nothing wrong."""
+        counts = self.counts()
         if counts[WRONG] or (counts[BY_ROUNDING] and not allow_rounding):
             return False
         return None if counts[UNDECIDED] else True

@@ -128,11 +128,10 @@ def _right(record: dict[str, Any]) -> bool | None:
 
 def text(report: Judgements, title: str, name: Name, paint: Paint = plain, width: int | None = None) -> str:
     rows = summary_rows(report)
-    lines = [f"{title}: {len(report.prompts):,} prompt{'s' * (len(report.prompts) != 1)}; the true values are proved", ""]
+    said = f"{title}: {len(report.prompts):,} prompt{'s' * (len(report.prompts) != 1)}; the true values are proved"
+    lines = [judged(said, report.verdict(), paint), ""]
     lines += ["  " + line for line in grid(list(rows), COLUMNS, list(rows.values()), width)]
     lines += ["", *(f"  {line}" for line in conclusions(report))] if conclusions(report) else []
-    if paint is not plain:
-        lines += ["", *(f"  {judged(each.name, report.verdict(engine=each.name), paint)}" for each in report.engines)]
     wrong = problems(report)
     lines += [""] * bool(wrong) + [f"  {judged(told(record, name), _right(record), paint)}" for record in wrong[:SHOWN]]
     lines += [f"  and {len(wrong) - SHOWN:,} more: --format json has all"] if len(wrong) > SHOWN else []
