@@ -30,8 +30,8 @@ html_show_sourcelink = False
 highlight_language = "none"  # most of what is shown is output
 
 _PARTS = {
-    "To begin with": ["tutorial", "worksheets", "terminal", "web", "lessons", "exercises", "checking", "gallery"],
-    "Models": ["attention", "llama", "circuits", "checkpoints", "tokenizers", "decoding", "stories"],
+    "To begin with": ["tutorial", "worksheets", "commands", "terminal", "web", "lessons", "exercises", "checking", "gallery"],
+    "Models": ["attention", "llama", "circuits", "programs", "explain", "checkpoints", "tokenizers", "decoding", "stories"],
     "Proofs": ["certify", "certified", "theorems", "checker", "judge", "oracle", "numbers", "trust"],
     "Reference": ["api", "formats", "json", "architecture"],
 }

@@ -60,10 +60,11 @@ def offered(names: Callable[[click.Context], Iterable[str]], or_files: bool = Tr
 
 
 def sources(context: click.Context) -> Iterable[str]:
+    from exactformer.programs import PROGRAMS
     from exactformer.worksheets import examples
-    from exactformer.worksheets.models import MODELS
+    from exactformer.worksheets.models import built_in
 
-    return (*examples(), *MODELS)
+    return (*examples(), *PROGRAMS, *built_in())
 
 
 def pages(context: click.Context) -> Iterable[str]:
