@@ -8,7 +8,8 @@ import re
 import pytest
 
 import exactformer as xf
-from exactformer.render import gradients, text
+from exactformer import painting
+from exactformer.render import gradients
 from exactformer.trace import Gradient, gradient, run
 from exactformer.worksheets import example_text
 from random_models import random_model, random_tokens
@@ -55,7 +56,7 @@ def test_proved_digits_are_broken_too(named: Gradient) -> None:
 
 
 def test_colour_does_not_count(named: Gradient) -> None:
-    coloured = gradients.text(named, digits=60, paint=text.coloured, width=80)
+    coloured = gradients.text(named, digits=60, paint=painting.coloured, width=80)
     assert "\x1b[36m" in coloured
     assert re.sub(r"\x1b\[\d+m", "", coloured) == gradients.text(named, digits=60, width=80)
 

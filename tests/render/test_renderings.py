@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import exactformer as xf
+from exactformer import painting
 from exactformer.render import html, latex, markdown, text
 from exactformer.render import json as as_json
 from exactformer.trace import Trace, run
@@ -45,7 +46,7 @@ def test_text_tells_kinds_apart_without_colour(capstone: Trace) -> None:
 
 
 def test_text_in_colour_says_the_same(capstone: Trace) -> None:
-    coloured = text.render(capstone, paint=text.coloured)
+    coloured = text.render(capstone, paint=painting.coloured)
     assert "\x1b[36m" in coloured
     assert re.sub(r"\x1b\[\d+m", "", coloured) == text.render(capstone)
 

@@ -20,6 +20,7 @@ from exactformer.checking.sources import STANDARD_INPUT, Source, SourceError, so
 from exactformer.checking.verdicts import Verdict
 from exactformer.messages import Refused, printable
 from exactformer.numbers import Undecided
+from exactformer.painting import Paint, judged, plain
 from exactformer.reading import decoded
 from exactformer.worksheets import WorksheetError
 from exactformer.worksheets.worksheet import LARGEST
@@ -56,6 +57,7 @@ class Asked(NamedTuple):
     baseline: Path | None = None
     write_baseline: Path | None = None
     pass_over: bool = False
+    paint: Paint = plain
 
 
 def check_files(
@@ -66,6 +68,7 @@ def check_files(
     baseline: Path | None = None,
     write_baseline: Path | None = None,
     pass_over: bool = False,
+    paint: Paint = plain,
     ways: Ways | None = None,
 ) -> Checked:
     """Check files, folders, patterns, or built-in lessons by name; with `fix`, rewrite what is not right. Each file is checked,
@@ -74,7 +77,7 @@ def check_files(
     The status is 2 where a file cannot be read, else 1 where a number is wrong, else 3 where one is undecided, else 0. What was
     fixed is no longer wrong.
     """
-    asked = Asked(fix, form, strict, baseline, write_baseline, pass_over)
+    asked = Asked(fix, form, strict, baseline, write_baseline, pass_over, paint)
     return _Check(asked, ways or Ways(read_source, check_text, fix_text, lessons)).of(files)
 
 
@@ -123,7 +126,7 @@ class _Check:
         undecided = UNDECIDED if report.counts[Verdict.UNDECIDED] else 0
         status = 0 if self.asked.write_baseline is not None else undecided if fixed else report.status_when(self.asked.strict)
         self.statuses.append(status)
-        self.said += lines(report) + ([f"{name}: {fixed} rewritten"] if fixed else [])
+        self.said += lines(report, self.asked.paint) + ([f"{name}: {fixed} rewritten"] if fixed else [])
         self.found.append(document([report])["files"][0] | {"status": status} | ({"rewritten": fixed} if fixed else {}))
 
     def fixed(self, name: str, text: str, report: CheckReport) -> int:
@@ -146,7 +149,8 @@ class _Check:
                 form = sarif if self.asked.form == "sarif" else github
                 return Checked(form(remarks(self.reports, self.problems, self.asked.strict)), (), status)
         if asked_for > 1 or len(self.statuses) > 1:
-            self.said.append(_together(self.reports, self.statuses))
+            verdict = {0: True, UNDECIDED: None}.get(status, False)
+            self.said.append(judged(_together(self.reports, self.statuses), verdict, self.asked.paint))
         elif not self.statuses:
             self.said.append("nothing to check")
         return Checked("".join(line + "\n" for line in self.said), tuple(line for _, line in self.problems), status)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from exactformer.checking.pages.found import Span
 from exactformer.checking.verdicts import Verdict, short
 from exactformer.messages import listed
+from exactformer.painting import Paint, judged, plain
 
 BAD = (Verdict.WRONG, Verdict.LAST_DIGIT)
 
@@ -78,10 +79,15 @@ class CheckReport:
         return 1 if strict and (cut or not self.findings) else self.status
 
 
-def lines(report: CheckReport) -> list[str]:
+def lines(report: CheckReport, paint: Paint = plain) -> list[str]:
     """One line for each number or token that is not right, then a summary."""
-    found = [f"{report.name}:{f.line}: {f.place}: {sentence(f)}" for f in report.findings if not f.right and not f.excused]
-    return [*found, f"{report.name}: {_summary(report)}"]
+    found = [
+        judged(f"{report.name}:{f.line}: {f.place}: {sentence(f)}", False if f.bad else None, paint)
+        for f in report.findings
+        if not f.right and not f.excused
+    ]
+    verdict = {0: True if report.findings else None, 1: False}.get(report.status)
+    return [*found, judged(f"{report.name}: {_summary(report)}", verdict, paint)]
 
 
 def sentence(finding: Finding) -> str:

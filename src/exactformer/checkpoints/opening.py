@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 from exactformer.checkpoints.decoder import Plan, build, reading_in_words
 from exactformer.checkpoints.errors import CheckpointError
 from exactformer.checkpoints.fields import Fields
+from exactformer.checkpoints.foreign import FOREIGN, PICKLES, converted, refusal
 from exactformer.checkpoints.gemma import gemma, gemma2, gemma3
 from exactformer.checkpoints.gpt2 import gpt2
 from exactformer.checkpoints.gpt_neo import gpt_neo
@@ -32,14 +32,13 @@ PLANS: Mapping[str, Callable[[Fields], Plan]] = {
 }  # fmt: skip
 FAMILIES = ("gpt2", *PLANS)
 _WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
-_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _COUNTS = (
     "head_dim", "hidden_size", "intermediate_size", "n_embd", "n_head", "n_inner", "n_layer", "num_attention_heads",
     "num_hidden_layers", "num_heads", "num_layers", "vocab_size",
 )  # fmt: skip
 _MOST_TOKENS, _MOST_BLOCKS, _WIDEST = 1 << 22, 1 << 12, 1 << 17  # of an outline, which no file has to be large for
 _DTYPES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32", "float64": "F64"}
-ENDINGS = (".safetensors", *_PICKLES)  # of files that hold weights, whether they are read or refused
+ENDINGS = (".safetensors", *PICKLES)  # of files that hold weights, whether they are read or refused
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,8 @@ def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, r
     path = Path(path)
     if path.is_dir():
         folder, tensors = path, _tensors(path)
-    elif path.suffix in _PICKLES and path.exists():
-        raise _refused_pickle(path)
+    elif path.is_file() and (problem := refusal(path) or (converted(path) if path.suffix in PICKLES else None)) is not None:
+        raise CheckpointError(path, problem)
     elif path.suffix == ".safetensors":
         folder, tensors = path.parent, read_tensors(path)
     else:
@@ -162,25 +161,13 @@ def _model(
 
 def _tensors(folder: Path) -> dict[str, Tensor]:
     whole, index = folder / _WHOLE, folder / _INDEX
-    if whole.exists():
-        return read_tensors(whole)
-    if index.exists():
-        return read_shards(index)
-    pickles = sorted(file for file in folder.iterdir() if file.suffix in _PICKLES)
-    if pickles:
-        raise _refused_pickle(pickles[0])
+    for path, read in ((whole, read_tensors), (index, read_shards)):
+        if path.exists():
+            if path.is_file() and (problem := refusal(path)) is not None:
+                raise CheckpointError(path, problem)
+            return read(path)
+    others = sorted(file for file in folder.iterdir() if file.suffix in (*PICKLES, *FOREIGN))
+    for file in others:
+        if (problem := refusal(file) or (converted(file) if file.suffix in PICKLES else None)) is not None:
+            raise CheckpointError(file, problem)
     raise CheckpointError(folder, f"has no {_WHOLE}")
-
-
-def _refused_pickle(path: Path) -> CheckpointError:
-    """With the command that converts it: `weights_only` loads tensors and runs no code; tied tensors are saved twice."""
-    target = path.with_name("model.safetensors")
-    program = (
-        "import torch, safetensors.torch; "
-        f"d = torch.load({str(path)!r}, map_location='cpu', weights_only=True); "
-        "d = {k: v.clone().contiguous() for k, v in d.get('model', d).items()}; "
-        f"safetensors.torch.save_file(d, {str(target)!r})"
-    )
-    return CheckpointError(
-        path, f"is a pickle, which may run code when it is read; convert it with: python -c {shlex.quote(program)}"
-    )

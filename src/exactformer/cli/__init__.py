@@ -16,6 +16,7 @@ from exactformer.cli import (
     certify,
     check,
     circuits,
+    completion,
     examples,
     exercise,
     explain,
@@ -24,6 +25,7 @@ from exactformer.cli import (
     grade,
     judge,
     lesson,
+    man,
     oracle,
     prove,
     serve,
@@ -31,6 +33,7 @@ from exactformer.cli import (
     trace,
 )
 from exactformer.cli.common import BAD_INPUT, INTERNAL, INTERRUPTED, UNDECIDED, UNREAD, Whole
+from exactformer.cli.helping import Commands
 from exactformer.internal import DEBUG, internal_error
 from exactformer.messages import Refused, printable, quoted
 
@@ -38,7 +41,7 @@ _LONGEST = 2000  # characters of a message
 _LONGEST_NUMBER = 300  # characters of a number that is an option
 
 
-class _Commands(click.Group):
+class _Commands(Commands):
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
@@ -93,6 +96,8 @@ for module in (
     examples,
     serve,
     site,
+    completion,
+    man,
 ):
     for option in module.command.params:
         _in_ascii(option)
@@ -105,7 +110,7 @@ def main() -> None:
         if getattr(sys, name) is None:  # closed by the shell: nobody reads
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
     try:
-        commands.main(standalone_mode=False)
+        commands.main(prog_name="exactformer", standalone_mode=False)
     except click.exceptions.Abort:
         fail("interrupted", INTERRUPTED)
     except click.ClickException as error:

@@ -18,12 +18,14 @@ from exactformer.cli.common import (
     REFUTED,
     UNDECIDED,
     Whole,
+    color_option,
     emit,
     given,
     keep_the_source,
     max_option,
     number,
     output_option,
+    paint,
     refuse,
 )
 from exactformer.cli.independent import verified_independently, write_witness
@@ -31,6 +33,7 @@ from exactformer.cli.inputs import STDIN, ids_of, input_options, opened, reading
 from exactformer.cli.journals import run_options
 from exactformer.cli.many_prompts import Many
 from exactformer.messages import printable
+from exactformer.painting import judged
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -112,6 +115,7 @@ _LONGEST = 65_536  # tokens of an input
 )  # fmt: skip
 @click.option("--spread", is_flag=True, help="Spread the blocks over the workers of --cluster: each keeps a part of the model.")
 @run_options
+@color_option
 @output_option
 def command(
     source: str, asked: Input, reading: Reading, most: int, top: int, cap: int, digits: int, audit: bool,
@@ -264,13 +268,14 @@ class _Run:
         options = {"top": self.top, "cap": self.cap, "digits": self.digits}
 
         def told(step: str) -> None:
+            progress.part(len(self.claims), self.tokens)
             progress(f"token {len(self.claims) + 1:,}: {step}")
 
         for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, progress=told, **options):
             self.claims.append(Claim.of(certified))
             progress.clear()
             if self.streams:
-                click.echo(claim_text(self.claims[-1], len(self.claims), self.name), nl=False)
+                click.echo(claim_text(self.claims[-1], len(self.claims), self.name, paint()), nl=False)
                 sys.stdout.flush()
 
     def _look(self, ready: Prepared, progress: Progress) -> None:
@@ -350,9 +355,10 @@ class _Run:
         if self.form == "html":
             emit(page(certificate, self.title, self.name, self.audit, self.floats, self.expected), self.output)
             return
+        colours = paint(self.output)
         parts = [] if self.streams else [certificates.heading(self.title, self.ids, self.name)]
         if not self.streams:
-            parts += [certificates.claim_text(claim, n, self.name) for n, claim in enumerate(self.claims, start=1)]
+            parts += [certificates.claim_text(claim, n, self.name, colours) for n, claim in enumerate(self.claims, start=1)]
         parts += [self._whole_text()]
         parts += [] if self.audit is None else [certificates.audit_text(self.audit)]
         parts += [] if self.expected is None else [f"\n{certificates.expected_text(self.expected, self.name)}\n"]
@@ -378,10 +384,11 @@ def _verify(source: str, file: Path, reading: str) -> None:
         ready = Prepared(worksheet.model, keep)  # norms are computed anew
         verdict = verify(certificate, worksheet.model, intact=written.intact, prepared=ready, progress=progress)
     for problem in verdict.problems[:_SHOWN]:
-        click.echo(f"refused: {file}, line {written.line(problem.place)}: {problem}")
+        click.echo(judged(f"refused: {file}, line {written.line(problem.place)}: {problem}", False, paint()))
     if verdict.confirmed:
         count = len(certificate.continuation)
-        click.echo(f"confirmed: {file}: {count:,} token{'s' * (count != 1)}, every claim proved again by new passes")
+        said = f"confirmed: {file}: {count:,} token{'s' * (count != 1)}, every claim proved again by new passes"
+        click.echo(judged(said, True, paint()))
         for remark in verdict.remarks:
             click.echo(f"  {remark}")
         if not certificate.proved:

@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from exactformer.cli.common import writable
+from exactformer.cli.common import color_option, paint, writable
+from exactformer.cli.helping import offered, pages
 
 
 @click.command("check")
-@click.argument("files", metavar="FILE|FOLDER|PATTERN|-...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE|FOLDER|PATTERN|-...", nargs=-1, required=True, shell_complete=offered(pages))
 @click.option("--fix", is_flag=True, help="Rewrite the printed numbers that are not right, and nothing else.")
 @click.option("--strict", is_flag=True, help="Numbers that are cut off instead of rounded fail, and so do files without claims.")
 @click.option("--pass-over", is_flag=True, help="Files that have nothing of ours are passed over, as in folders.")
@@ -21,12 +22,13 @@ from exactformer.cli.common import writable
     "--write-baseline", type=click.Path(path_type=Path), callback=writable, help="Write all that is not right to such a file."
 )
 @click.option("--format", "form", type=click.Choice(("text", "json", "sarif", "github")), default="text", show_default=True)
+@color_option
 def command(files: tuple[str, ...], **asked: Any) -> None:
     """Check the printed numbers of worked examples: worksheets, pages in Markdown or reStructuredText, notebooks, built-in lessons;
     of a folder, all of these in it. - is standard input."""
     from exactformer.lessons.checking import check_files
 
-    checked = check_files(files, **asked)
+    checked = check_files(files, paint=paint(), **asked)
     click.echo(checked.report, nl=False)
     for problem in checked.problems:
         click.echo(f"exactformer: {problem}", err=True)

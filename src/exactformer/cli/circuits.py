@@ -8,6 +8,7 @@ import click
 
 from exactformer.cli.common import Whole, emit, keep_the_source, output_option, refuse, set_option
 from exactformer.cli.inputs import opened, reading_option, source_argument
+from exactformer.progress import Progress
 
 
 @click.command("circuits")
@@ -48,8 +49,10 @@ def command(
         emit(render((table, sizes(table, largest)) for table in every if table.values.size), output)
         return
     shown = []
-    for n, h in wanted:
-        if worksheet.circuit is not None and h < len(worksheet.circuit.layers[n]):
-            shown.append(f"block {n}, head {h}: {worksheet.circuit.layers[n][h].sentence}\n")
-        shown += [tables.circuit(table, decimals) for table in circuits(worksheet.model, n, h, labels, distance or 0)]
+    with Progress("multiplying the matrices") as progress:
+        for done, (n, h) in enumerate(wanted):
+            progress.part(done, len(wanted))
+            if worksheet.circuit is not None and h < len(worksheet.circuit.layers[n]):
+                shown.append(f"block {n}, head {h}: {worksheet.circuit.layers[n][h].sentence}\n")
+            shown += [tables.circuit(table, decimals) for table in circuits(worksheet.model, n, h, labels, distance or 0)]
     emit("\n".join(shown), output)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from exactformer.files import usual_mode, write_whole
 from exactformer.messages import listed
+from exactformer.painting import Paint, coloured, plain
+from exactformer.progress import Progress
 
 if TYPE_CHECKING:
     from exactformer.model import Values
@@ -25,7 +25,7 @@ FORMATS = ("text", "markdown", "latex", "json", "html")
 DONE, REFUTED, BAD_INPUT, UNDECIDED, INTERNAL, INTERRUPTED, UNREAD = 0, 1, 2, 3, 70, 130, 141
 _MOST_DIGITS = 1000
 _WHOLE = re.compile(r"-?[0-9]+")
-_PATIENCE, _PAUSE = 2.0, 10.0  # seconds before the first sign of life, and between two
+_NARROWEST, _WIDE = 40, 120  # columns
 
 
 class Whole(click.IntRange):
@@ -62,6 +62,9 @@ class Arithmetic(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return self._names().convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return self._names().shell_complete(ctx, param, incomplete)
 
 
 def kind(arithmetic: str) -> type[Values]:
@@ -179,32 +182,39 @@ def keep_the_source(source: str, output: Path | None) -> None:
         raise click.ClickException(f"{output}: is the worksheet itself; write to another file")
 
 
-@contextmanager
-def signs_of_life(what: str) -> Iterator[None]:
+def signs_of_life(what: str) -> Progress:
     """A line now and then while `what` goes on, for work that cannot tell how far it is."""
-    ended, start = threading.Event(), time.monotonic()
-
-    def tell() -> None:
-        pause = _PATIENCE
-        while not ended.wait(pause):
-            click.echo(f"exactformer: {time.monotonic() - start:.0f} s, {what}", err=True)
-            pause = _PAUSE
-
-    teller = threading.Thread(target=tell, daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        teller.join()
+    return Progress(what)
 
 
 def width(to_terminal: bool) -> int:
-    return max(80, os.get_terminal_size().columns) if to_terminal and sys.stdout.isatty() else 120
+    """Columns of the terminal that is written to, of which there are at least 40; elsewhere 120."""
+    return max(_NARROWEST, os.get_terminal_size().columns) if to_terminal and sys.stdout.isatty() else _WIDE
 
 
-def colour() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+def columns(output: Path | None) -> int | None:
+    """Of the terminal that a table goes to, less an indent; a table that goes elsewhere is as wide as it is."""
+    return width(True) - 2 if output is None and sys.stdout.isatty() else None
+
+
+def color_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--color, which click heeds itself: what it prints loses its colours where they are not wanted."""
+
+    def chosen(context: click.Context, param: click.Parameter, value: str) -> None:
+        context.color = {"auto": None, "always": True, "never": False}[value]
+
+    help = "Colours, with ✓ and ✗. auto: on a terminal, unless NO_COLOR is set."
+    kinds = click.Choice(("auto", "always", "never"))
+    return click.option("--color", type=kinds, default="auto", show_default=True, expose_value=False, callback=chosen, help=help)(
+        function
+    )
+
+
+def paint(output: Path | None = None) -> Paint:
+    """How text is coloured that goes to a file, or where none is given to standard output."""
+    wanted = click.get_current_context().color
+    on = sys.stdout.isatty() and not os.environ.get("NO_COLOR") if wanted is None else wanted
+    return coloured if on and output is None else plain
 
 
 def emit(text: str, output: Path | None) -> None:

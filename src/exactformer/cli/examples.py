@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from exactformer.cli.helping import offered, sources
+
 _LENGTH = 4  # of the inputs that programs are compiled for
 _MANY = 10**9  # inputs that nobody goes through one by one
 
 
 @click.command("examples")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=offered(sources, or_files=False))
 def command(name: str | None) -> None:
     """List the built-in examples, programs and models, or print the worksheet of one: a start for your own."""
     from exactformer.programs import PROGRAMS

@@ -12,7 +12,7 @@ from exactformer.cli.common import (
     Arithmetic,
     able,
     change_options,
-    colour,
+    color_option,
     digits_of_named_numbers,
     digits_option,
     emit,
@@ -20,6 +20,7 @@ from exactformer.cli.common import (
     kind,
     number,
     output_option,
+    paint,
     refuse,
     signs_of_life,
     upstream,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @digits_option
 @click.option("--arithmetic", type=Arithmetic(lambda kind: kind.differentiates), default="exact", show_default=True)
 @click.option("--format", "form", type=click.Choice(FORMATS[:4]), default="text", show_default=True)
+@color_option
 @output_option
 def command(
     source: str, asked: Input, reading: str, changes: tuple[str, ...], hard: bool, mask: str | None, target: str | None,
@@ -52,7 +54,7 @@ def command(
 ) -> None:  # fmt: skip
     """Trace the backward pass: the gradient of every step and weight. A model with logits needs --target."""
     from exactformer.numbers import exact
-    from exactformer.render import gradients, text
+    from exactformer.render import gradients
     from exactformer.trace import descend, gradient
 
     keep_the_source(source, output)
@@ -76,12 +78,13 @@ def command(
             "--upstream: the model has logits, so the gradient starts at the loss of target tokens: give --target",
         )
         refuse(rate is not None and not has_logits, "--step: the model has no loss to take a step against")
+        progress.blocks = worksheet.model.config.blocks
         forward = worksheet.trace(ids_of(asked, worksheet), arithmetic, progress=progress)
         result = gradient(forward, target, None if has_logits else upstream(rows, forward), progress)
     columns = width(to_terminal=output is None)
     with signs_of_life("the gradients are done, writing them down"):
         if form == "text":
-            shown = gradients.text(result, digits, text.coloured if output is None and colour() else text.plain, columns)
+            shown = gradients.text(result, digits, paint(output), columns)
         else:
             shown = gradients.RENDERERS[form](result, digits)
         if step is not None:

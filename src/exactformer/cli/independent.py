@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def verified_independently(source: str, file: Path, witness: Path | None) -> int:
     """The status of the checker, which sees neither this program nor what is installed beside it."""
     import exactformer_check
-    from exactformer.worksheets.models import MODELS, model_folder
+    from exactformer.worksheets.models import place_of
 
-    folder = model_folder(source) if source in MODELS else Path(source)
+    folder = place_of(source)
     refuse(not folder.is_dir(), f"{source}: --independent checks certificates of model folders")
     command = [sys.executable, "-I", str(exactformer_check.__file__), str(file), str(folder)]
     given = ["--witness", str(witness)] if witness is not None else []

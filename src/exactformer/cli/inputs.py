@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactformer.cli.common import number, refuse
+from exactformer.cli.helping import offered, sources
 
 if TYPE_CHECKING:
     from exactformer.programs import Program
@@ -28,8 +29,8 @@ def source_argument(
 ) -> Callable[[Command], Command]:
     """What every command on a model reads first."""
     if default is None and required:
-        return click.argument("source", metavar=metavar)
-    return click.argument("source", metavar=f"[{metavar}]", default=default, required=False)
+        return click.argument("source", metavar=metavar, shell_complete=offered(sources))
+    return click.argument("source", metavar=f"[{metavar}]", default=default, required=False, shell_complete=offered(sources))
 
 
 def input_options(function: Command) -> Command:

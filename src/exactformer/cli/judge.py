@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, Whole, emit, output_option, refuse
+from exactformer.cli.common import (
+    DONE,
+    INTERRUPTED,
+    REFUTED,
+    UNDECIDED,
+    Whole,
+    color_option,
+    columns,
+    emit,
+    output_option,
+    paint,
+    refuse,
+)
 from exactformer.cli.inputs import STDIN, ids_of, input_options, source_argument
 from exactformer.cli.journals import Kept, run_options
 from exactformer.progress import Progress
@@ -61,6 +73,7 @@ _FORMATS = ("text", "json", "markdown", "html", "svg")
 @click.option("--all-positions", is_flag=True, help="With --golden: after each token, not after the last alone.")
 @click.option("--steps", is_flag=True, help="With --golden: every step of the pass.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@color_option
 @output_option
 def command(
     source: str, more: tuple[Path, ...], outputs: tuple[Path, ...], asked: Input, dtypes: tuple[str, ...],
@@ -97,7 +110,8 @@ def command(
             report, _judged(partial(_models, folder, reading), own, _opened(folder, reading), cap, None, workers, cluster)
         )
     renderers: dict[str, Any] = {
-        "text": judgements.text, "json": judgements.as_json, "markdown": judgements.markdown, "html": judgement_page.page,
+        "text": partial(judgements.text, paint=paint(output), width=columns(output)),
+        "json": judgements.as_json, "markdown": judgements.markdown, "html": judgement_page.page,
         "svg": judgement_page.svg,
     }  # fmt: skip
     emit(renderers[form](report, worksheet.title or source, namer(worksheet)), output)
@@ -130,11 +144,12 @@ class _Engines:
         from exactformer.numbers.formats import FORMATS
         from exactformer.referee import OutputsError, read_outputs
         from exactformer.worksheets import load
+        from exactformer.worksheets.models import place_of
 
         for name in self.quantised:
             if name not in {path.stem for path in self.files}:
                 raise OutputsError(f"--quantised: {name} is not one of {', '.join(path.stem for path in self.files)}")
-        modules = module_steps(Path(self.source), load(self.source).model.config)
+        modules = module_steps(place_of(self.source), load(self.source).model.config)
         found = []
         for path in self.files:
             format = self.formats.get(path.stem, self.formats.get(""))

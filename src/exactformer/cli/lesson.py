@@ -9,13 +9,14 @@ import click
 
 from exactformer.cli.check import command as check_command
 from exactformer.cli.common import BAD_INPUT, DONE, REFUTED, UNDECIDED
+from exactformer.cli.helping import Commands
 from exactformer.files import write_whole
 from exactformer.messages import Refused, printable
 
 _ENDING = ".md"
 
 
-@click.group("lesson")
+@click.group("lesson", cls=Commands)
 def command() -> None:
     """Write lessons: Markdown with numbers, tables and views that are bound to a pass (docs/lessons.md)."""
 

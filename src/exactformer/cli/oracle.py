@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from exactformer.cli.common import DONE, UNDECIDED, refuse
+from exactformer.cli.helping import Commands
 
 if TYPE_CHECKING:
     from exactformer.oracle.onnx_judge import Verdict
 
 
-@click.group("oracle")
+@click.group("oracle", cls=Commands)
 def command() -> None:
     """How many ulps outputs of others are from the truth (docs/oracle.md)."""
 

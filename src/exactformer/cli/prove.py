@@ -17,12 +17,15 @@ from exactformer.cli.common import (
     Arithmetic,
     Whole,
     change_options,
+    color_option,
+    columns,
     digits_option,
     emit,
     given,
     keep_the_source,
     kind,
     output_option,
+    paint,
     refuse,
     settled_arithmetic,
     signs_of_life,
@@ -92,6 +95,7 @@ _RULE = (
     help="For a circuit or a program: the strength of every head; or search for the smallest integer that is enough.",
 )
 @run_options
+@color_option
 @click.option(
     "--schedule",
     type=click.Choice(("flash", "kv-cache")),
@@ -230,7 +234,10 @@ def _theorem(
     kept.done()
     report.asked = claim
     with signs_of_life("all cases are done, writing the report"):
-        shown = (counts.RENDERERS if count else theorems.RENDERERS)[form](report, worksheet, command)
+        if form == "text":
+            shown = (counts if count else theorems).text(report, worksheet, command, paint(output), columns(output))
+        else:
+            shown = (counts.RENDERERS if count else theorems.RENDERERS)[form](report, worksheet, command)
         shown += "".join(f"{line}\n" for line in ("", *leaks())) if leaks is not list else ""
     emit(shown, output)
     if count:
@@ -296,5 +303,5 @@ def _schedule(
     check_equalities(steps, f"--schedule {schedule}")
     with signs_of_life(f"proving {sum(step.values.size for step in steps):,} numbers equal"):
         result = flash(trace, tile, not forget_rescaling) if schedule == "flash" else kv_cache(trace)
-    emit(rendering.render(result, digits), output)
+    emit(rendering.render(result, digits, paint(output)), output)
     sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[result.verdict])

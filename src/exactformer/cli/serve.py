@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import webbrowser
+from pathlib import Path
 
 import click
 
@@ -41,10 +42,14 @@ STORIES = "stories"  # the model that is served where none is given
     show_default=True,
     help="The most time for one token of the model.",
 )
+@click.option(
+    "--docs", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The documentation as a site, which the page links to. Default: what make docs built, in a clone.",
+)  # fmt: skip
 @click.option("--open/--no-open", "browse", default=True, show_default=True, help="Open the page in the browser.")
 def command(
     source: str | None, host: str, port: int, names: tuple[str, ...], workers: int, seconds: float, memory: int,
-    token_seconds: float, browse: bool,
+    token_seconds: float, docs: Path | None, browse: bool,
 ) -> None:  # fmt: skip
     """Open the page: the whole pass in the browser, every number clickable, your own tokens and weights in place of ours.
 
@@ -67,6 +72,7 @@ def command(
     text = standard_input() if source == STDIN else None
     source = "standard input" if source == STDIN else source
     _check(source, text)
+    docs = _docs(docs)
     listener = _listener(host, port)
     with listener:
         address = f"http://{_shown(host)}:{listener.getsockname()[1]}/{at}"
@@ -74,8 +80,18 @@ def command(
         if browse:
             webbrowser.open(address)
         own = () if lesson is None else (lesson,)
-        app = application({*LOOPBACK, _shown(host), *names}, workers, seconds, memory << 20, source, token_seconds, text, own)
+        app = application({*LOOPBACK, _shown(host), *names}, workers, seconds, memory << 20, source, token_seconds, text, own, docs)
         server(app, log_level="warning").run([listener])
+
+
+def _docs(given: Path | None) -> Path | None:
+    """The folder that is given, or that of a clone, if it has been built."""
+    found = Path(__file__).parents[3] / "build" / "docs" if given is None else given
+    refuse(
+        given is not None and not (found / "index.html").is_file(),
+        f"{found}: has no index.html: make docs writes one to build/docs",
+    )
+    return found if (found / "index.html").is_file() else None
 
 
 def _lesson(source: str) -> str:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exactformer.cli import helping
 from exactformer.cli.common import (
     FORMATS,
     UNDECIDED,
     Whole,
     able,
     change_options,
-    colour,
+    color_option,
     digits_of_named_numbers,
     digits_option,
     emit,
@@ -23,6 +24,7 @@ from exactformer.cli.common import (
     keep_the_source,
     kind,
     output_option,
+    paint,
     refuse,
     settled_arithmetic,
     signs_of_life,
@@ -30,6 +32,7 @@ from exactformer.cli.common import (
     upstream,
     width,
 )
+from exactformer.cli.helping import offered
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
 from exactformer.progress import Progress
 
@@ -49,7 +52,10 @@ if TYPE_CHECKING:
 )
 @click.option("--strength", metavar="NUMBER", help="For a circuit or a program: the strength of every head.")
 @click.option("--length", type=Whole(1, 512), help="For a circuit or a program: make positions for this many tokens.")
-@click.option("--step", "steps", metavar="NAME", multiple=True, help="Show only this step, as a whole table; repeatable.")
+@click.option(
+    "--step", "steps", metavar="NAME", multiple=True, shell_complete=offered(helping.steps, or_files=False),
+    help="Show only this step, as a whole table; repeatable.",
+)  # fmt: skip
 @click.option("--decimals", type=Whole(0, 1000), help="With --step: round numbers to this many decimals, proved.")
 @click.option("--stable", is_flag=True, help="Subtract each row's largest score before the softmax, as a step of its own.")
 @click.option("--break", "mistakes", metavar="MISTAKE", multiple=True, help="Make a mistake on purpose and compare; repeatable.")
@@ -60,16 +66,19 @@ if TYPE_CHECKING:
 @digits_option
 @sized_arithmetic_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--summary", is_flag=True, help="A line a step instead of its numbers, and the tokens: for large passes.")
+@click.option("--list-steps", is_flag=True, help="Only the names of the steps, with their formulas; nothing is computed exactly.")
+@color_option
 @output_option
 def command(
     source: str, asked: Input, reading: str, norm: Any, changes: tuple[str, ...], hard: bool, mask: str | None,
     strength: str | None, length: int | None,
     steps: tuple[str, ...], decimals: int | None, stable: bool, mistakes: tuple[str, ...], target: str | None, stop_at_named: bool,
-    digits: int, arithmetic: str, form: str, output: Path | None,
+    digits: int, arithmetic: str, form: str, summary: bool, list_steps: bool, output: Path | None,
 ) -> None:  # fmt: skip
     """Trace a forward pass line by line: a built-in example (by default the capstone), your own worksheet, or a model folder."""
     from exactformer.model.changing import with_norm
-    from exactformer.render import tables
+    from exactformer.render import overview, tables
     from exactformer.worksheets.cost import TRACING
 
     keep_the_source(source, output)
@@ -92,6 +101,9 @@ def command(
         f"--stop-at-named: no number of {arithmetic} is named; it goes with --arithmetic exact",
     )
     digits_of_named_numbers(arithmetic)
+    for name, wanted in (("summary", summary), ("list-steps", list_steps)):
+        refuse(wanted and (form != "text" or bool(steps or mistakes)), f"--{name}: does not go with --format, --step or --break")
+    refuse(summary and list_steps, "--list-steps: does not go with --summary")
     with Progress() as progress:
         worksheet = opened(source, changes, hard, mask, strength, length, reading)
         if norm is not None:
@@ -99,18 +111,27 @@ def command(
         if stable:
             worksheet = replace(worksheet, model=replace(worksheet.model, config=replace(worksheet.model.config, stable=True)))
         ids = ids_of(asked, worksheet)
+        if list_steps:
+            progress.clear()
+            emit(overview.steps(worksheet.trace(ids, "float64"), width(output is None)), output)
+            return
+        progress.blocks = worksheet.model.config.blocks
         if not any(map(given, ("digits", "decimals", "stop_at_named"))):  # which go with exact
             arithmetic = settled_arithmetic(arithmetic, worksheet, len(ids), TRACING)
         result = worksheet.trace(ids, arithmetic, stop_at_named, progress)
         if mistakes:
-            emit(_comparison(worksheet, result, mistakes, target, form, digits), output)
+            compared = _comparison(worksheet, result, mistakes, target, form, digits)
+            progress.clear()
+            emit(compared, output)
             return
     if steps:
         names = [step.name for step in result.steps]
         shown = "\n".join(tables.step(result, _full(name, names), decimals, digits) for name in steps)
+    elif summary:
+        shown = overview.summary(result, paint(output), width(output is None))
     else:
         with signs_of_life(f"{len(result.steps)} steps done, writing them down"):
-            shown = _render(result, form, digits, to_terminal=output is None, about=worksheet.about)
+            shown = _render(result, form, digits, output, worksheet.about)
     emit(shown, output)
     if kind(arithmetic).proves and not result.decided:
         for out in result.output:
@@ -143,12 +164,11 @@ def _comparison(worksheet: Any, right: Any, mistakes: tuple[str, ...], target: s
     return comparison.RENDERERS[form](right, wrong, mistakes, both, digits)
 
 
-def _render(result: Any, form: str, digits: int, to_terminal: bool, about: str) -> str:
+def _render(result: Any, form: str, digits: int, output: Path | None, about: str) -> str:
     if form == "text":
         from exactformer.render import text
 
-        paint = text.coloured if to_terminal and colour() else text.plain
-        return text.render(result, digits, paint, width(to_terminal))
+        return text.render(result, digits, paint(output), width(output is None))
     if form == "html":
         from exactformer.web import single_file
 

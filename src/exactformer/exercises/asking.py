@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from exactformer.exercises.cell import Cell, ExerciseError, find_cell
 from exactformer.exercises.explaining import derivation, hints, question
 from exactformer.exercises.judging import FEWEST, Judgement, judged
 from exactformer.exercises.sheet import make_sheet
 from exactformer.showing import Shown
-from exactformer.worksheets import example_text, examples, load
-from exactformer.worksheets.models import built_in
-from exactformer.worksheets.worksheet import read_text
+from exactformer.worksheets import examples, load, worksheet
+from exactformer.worksheets.models import built_in, place_of
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,6 @@ def exercise(
 def worksheet_text(source: str | os.PathLike[str]) -> str:
     """The text of a worksheet by path, or of a built-in example by name."""
     name = os.fspath(source)
-    if name in examples():
-        return example_text(name)
-    if name in built_in() or Path(name).is_dir():
+    if name in built_in() or (name not in examples() and place_of(name).is_dir()):
         raise ExerciseError(f"{name}: is a model in a folder; exercises are made of worksheets, whose numbers can be written")
-    return read_text(Path(name), "example", examples()).removeprefix("\ufeff")
+    return worksheet.worksheet_text(name)

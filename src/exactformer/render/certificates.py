@@ -15,6 +15,7 @@ from exactformer.certificates.ends import ends, proved_digits, upwards
 from exactformer.certificates.expected import Expected
 from exactformer.certificates.file import document
 from exactformer.certified.bounds import FLOOR
+from exactformer.painting import Paint, judged, plain
 from exactformer.render.tables import grid
 
 Name = Callable[[int], str]  # what a token is called
@@ -28,9 +29,9 @@ def heading(title: str, ids: Sequence[int], name: Name) -> str:
     return f"{title}: what follows {'… ' if len(ids) > 20 else ''}{given} ({len(ids)} token{'s' * (len(ids) != 1)})\n"
 
 
-def claim_text(claim: Claim, number: int, name: Name) -> str:
+def claim_text(claim: Claim, number: int, name: Name, paint: Paint = plain) -> str:
     """One token: the margin, the largest logits, bits and radius by layer."""
-    lines = ["", f"token {number}: {verdict(claim, name)}"]
+    lines = ["", judged(f"token {number}: {verdict(claim, name)}", None if claim.token is None else True, paint)]
     rows = [("margin", margin(claim, name))] if claim.margin is not None else []
     logits = [(name(b.token), proved_digits(Fraction(b.low), Fraction(b.high))) for b in claim.top]
     width = max((len(token) for token, _ in logits), default=0)

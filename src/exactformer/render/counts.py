@@ -9,25 +9,29 @@ from html import escape
 from typing import Any
 
 from exactformer.numbers.decimals import outwards
+from exactformer.painting import Paint, judged, plain
 from exactformer.proofs.report import PROVED, REFUTED, UNDECIDED, Report
 from exactformer.render.certificate_page import STYLE
 from exactformer.render.theorems import document
 
 _DIGITS, _BAR = 8, 40
 _WIDTH, _ROW, _LEFT = 720, 18, 130
+_RIGHT = {PROVED: True, REFUTED: False}
 _WORDS = {PROVED: "right", REFUTED: "wrong", UNDECIDED: "undecided"}
 
 
-def text(report: Report, worksheet: Any = None, command: Sequence[str] = ()) -> str:
-    width = len(f"{report.sequences:,}")
+def text(report: Report, worksheet: Any = None, command: Sequence[str] = (), paint: Paint = plain, width: int | None = None) -> str:
+    digits = len(f"{report.sequences:,}")
     lines = [f"Counted: {report.statement}.", ""]
-    lines += [f"  {_WORDS[verdict]:<10} {number:>{width},} of {report.sequences:,}" for verdict, number in report.counts.items()]
+    for verdict, number in report.counts.items():
+        said = f"{_WORDS[verdict]:<10} {number:>{digits},} of {report.sequences:,}"
+        lines.append(f"  {judged(said, _RIGHT.get(verdict), paint) if number else said}")
     lines += ["", *(f"{name}: {value}" for name, value in _told(report)), ""]
     for name, counts in _histograms(report):
         most = max(counts.values())
         lines.append(f"{name}, by powers of two:")
         for power, count in counts.items():
-            lines.append(f"  {_span(power):>14} {count:>{width},} {'#' * -(-_BAR * count // most)}")
+            lines.append(f"  {_span(power):>14} {count:>{digits},} {'#' * -(-_BAR * count // most)}")
         lines.append("")
     for failure in report.failures:
         said = failure.token if failure.token is not None else f"nothing ({failure.why})"

@@ -9,11 +9,12 @@ from typing import Any
 
 from exactformer.model.operations.others import WEIGHT
 from exactformer.numbers import Number, Undecided, Undefined
+from exactformer.painting import Paint, plain
 from exactformer.render import json as as_json
 from exactformer.render.latex import PREAMBLE, escape
 from exactformer.render.layout import Line, summary
 from exactformer.render.markdown import plain as as_plain_markdown
-from exactformer.render.text import Paint, broken_row, plain
+from exactformer.render.text import broken_row
 from exactformer.render.values import Shown, show
 from exactformer.trace import Descent, Gradient, Step
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from exactformer.painting import Paint, judged, plain
 from exactformer.referee.report import Judgements
-from exactformer.referee.verdicts import RIGHT, VERDICTS
+from exactformer.referee.verdicts import BY_ROUNDING, RIGHT, UNDECIDED, VERDICTS, WRONG
 from exactformer.render.markdown import cell
 from exactformer.render.tables import grid
 
@@ -121,13 +122,18 @@ def conclusions(report: Judgements) -> list[str]:
     return lines
 
 
-def text(report: Judgements, title: str, name: Name) -> str:
+def _right(record: dict[str, Any]) -> bool | None:
+    return {WRONG: False, BY_ROUNDING: False, UNDECIDED: None}.get(record["verdict"], True)
+
+
+def text(report: Judgements, title: str, name: Name, paint: Paint = plain, width: int | None = None) -> str:
     rows = summary_rows(report)
-    lines = [f"{title}: {len(report.prompts):,} prompt{'s' * (len(report.prompts) != 1)}; the true values are proved", ""]
-    lines += ["  " + line for line in grid(list(rows), COLUMNS, list(rows.values()))]
+    said = f"{title}: {len(report.prompts):,} prompt{'s' * (len(report.prompts) != 1)}; the true values are proved"
+    lines = [judged(said, report.verdict(), paint), ""]
+    lines += ["  " + line for line in grid(list(rows), COLUMNS, list(rows.values()), width)]
     lines += ["", *(f"  {line}" for line in conclusions(report))] if conclusions(report) else []
     wrong = problems(report)
-    lines += [""] * bool(wrong) + [f"  {told(record, name)}" for record in wrong[:SHOWN]]
+    lines += [""] * bool(wrong) + [f"  {judged(told(record, name), _right(record), paint)}" for record in wrong[:SHOWN]]
     lines += [f"  and {len(wrong) - SHOWN:,} more: --format json has all"] if len(wrong) > SHOWN else []
     for record in report.records:
         if record.get("first_step") and len(record["steps"]) > 1:

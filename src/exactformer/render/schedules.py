@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from exactformer.painting import Paint, judged, plain
 from exactformer.render.values import show
 from exactformer.trace.schedules import Schedule
 
 _VERDICTS = {True: "proved equal, entry by entry", False: "refuted: an entry is proved different", None: "undecided"}
 
 
-def render(schedule: Schedule, digits: int = 12) -> str:
+def render(schedule: Schedule, digits: int = 12, paint: Paint = plain) -> str:
     trace = schedule.trace
     lines = [f"{trace.title}: the schedule {schedule.name}", f"tokens {' '.join(trace.tokens)}", ""]
     for line in schedule.lines:
@@ -19,4 +20,5 @@ def render(schedule: Schedule, digits: int = 12) -> str:
     for d in schedule.compared:
         place = "" if d.first is None else " at " + "".join(f"[{i}]" for i in d.first)
         lines.append(f"  {d.name:<28} {_VERDICTS[d.equal]}{place}{', ' * bool(d.how)}{d.how}")
-    return "\n".join([*lines, "", f"{schedule.name} against the plain pass: {_VERDICTS[schedule.verdict]}", ""])
+    said = f"{schedule.name} against the plain pass: {_VERDICTS[schedule.verdict]}"
+    return "\n".join([*lines, "", judged(said, schedule.verdict, paint), ""])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,32 @@ from exactformer.render.values import show
 from exactformer.trace import Trace
 
 
-def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table, columns aligned to the right."""
+def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Lines of a table, columns aligned to the right; one that is wider than `width` is a list of its cells, row by row.
+
+    >>> print("\\n".join(grid(["a"], ["one", "two"], [["1", "2"]])))
+       one  two
+    a    1    2
+    >>> grid(["a"], ["one", "two"], [["1", "2"]], width=9)
+    ['a', '  one: 1', '  two: 2']
+    """
     table = [["", *columns], *([name, *row] for name, row in zip(rows, cells, strict=True))]
     widths = [max(len(row[n]) for row in table) for n in range(len(table[0]))]
+    if width is not None and sum(widths) + 2 * len(columns) > width:
+        return [line for name, row in zip(rows, cells, strict=True) for line in _listed(name, columns, row)]
     return [
         "  ".join(cell.rjust(w) if n else cell.ljust(w) for n, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip()
         for row in table
     ]
+
+
+def _listed(name: str, columns: Sequence[str], row: Sequence[str]) -> list[str]:
+    return [name, *(f"  {column}: {cell}" for column, cell in zip(columns, row, strict=True) if cell)]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A paragraph; words that are too long for a line have one of their own."""
+    return wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def step(trace: Trace, name: str, decimals: int | None, digits: int = 12) -> str:

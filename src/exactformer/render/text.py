@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from textwrap import wrap
 
 from exactformer.messages import printable
+from exactformer.painting import Paint, plain
 from exactformer.render.layout import Line, Section, outcome, sections, summary, tokenization, tokens, verdict, weights
+from exactformer.render.tables import wrapped
 from exactformer.trace import Trace
 
-Paint = Callable[[str, str], str]  # text and status in, text out
-
-_CODES = {"exact": "", "named": "36", "recovered": "32", "masked": "90", "undefined": "31", "float": "", "dim": "90", "strong": "1"}
 _LABEL, _FORMULA = 24, 38  # columns of names and formulas
+_USUAL = 80  # columns of a terminal that has room for them
 _LEGEND = (
     (("exact", "3/2", "exact"), ("recovered", "1*", "simplifies back to a fraction"), ("masked", "-inf", "hidden by the mask")),
     (("named", "~ e/(1+e)", "formula: = as computed, ≈ proved digits"), ("undefined", "undefined", "with its reason")),
 )
 
 
-def plain(text: str, status: str) -> str:
-    return text
-
-
-def coloured(text: str, status: str) -> str:
-    code = _CODES[status]
-    return f"\x1b[{code}m{text}\x1b[0m" if code else text
-
-
 def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 120) -> str:
-    lines = [paint(printable(trace.title), "strong")] if trace.title else []
+    title = printable(trace.title)
+    lines = [paint(part, "strong") for part in ([title] if width >= _USUAL else wrapped(title, width)) if part]
     lines += wrap(summary(trace), width, subsequent_indent="  ")
-    lines += [f"tokens {tokens(trace)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"]
+    said = f"tokens {tokens(trace)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"
+    lines += [said] if width >= _USUAL else wrapped(said, width)
     if trace.exact:
-        lines += ["", *("  ".join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in row) for row in _LEGEND)]
+        between = "  " if width >= _USUAL else "\n"
+        lines += ["", *(between.join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in row) for row in _LEGEND)]
     lines += tokenization(trace)
+    label = _LABEL if width >= _USUAL else 0
     for name, values in [("", ""), *weights(trace)]:
-        lines += wrap(f"  {name:<{_LABEL}} {values}", width, subsequent_indent=" " * (_LABEL + 4)) or [""]
+        lines += wrap(f"  {name:<{label}} {values}", width, subsequent_indent=" " * (label + 4)) or [""]
     for section in sections(trace, digits):
         lines += ["", *_section(section, trace, paint, width)]
     lines += ["", paint(outcome(trace), "strong")] if trace.output else []
@@ -51,12 +45,16 @@ def _section(section: Section, trace: Trace, paint: Paint, width: int) -> list[s
         for reason in line.reasons:
             if reason not in given:  # a reason travels with the value; it is given once
                 given.add(reason)
-                lines.append(f"        {paint(reason, 'undefined')}")
-        lines += [f"        {paint(remark, 'dim')}" for remark in line.remarks]
-    return [*lines, *_ending(section, trace, paint)]
+                lines += _below(reason, "undefined", paint, width)
+        lines += [part for remark in line.remarks for part in _below(remark, "dim", paint, width)]
+    return [*lines, *_ending(section, trace, paint, width)]
 
 
-def _ending(section: Section, trace: Trace, paint: Paint) -> list[str]:
+def _below(text: str, status: str, paint: Paint, width: int) -> list[str]:
+    return [f"        {paint(part, status)}" for part in ([text] if width >= _USUAL else wrapped(text, width - 8))]
+
+
+def _ending(section: Section, trace: Trace, paint: Paint, width: int) -> list[str]:
     stopped, output = trace.stopped[section.position], section.output
     if stopped:
         return [f"  {'stop':<{_LABEL}} stops at {stopped}, the first step with a formula"]
@@ -64,6 +62,8 @@ def _ending(section: Section, trace: Trace, paint: Paint) -> list[str]:
         return []
     formula = paint("argmax(logits)", "dim") + " " * (_FORMULA - len("argmax(logits)"))
     token = paint(printable(output.token or "none"), "strong")
+    if width < _USUAL:
+        return [f"  token {token}", *_below(verdict(output, trace.arithmetic), "dim", paint, width)]
     return [f"  {'token':<{_LABEL}} {formula}   {token}   {verdict(output, trace.arithmetic)}"]
 
 
@@ -71,6 +71,11 @@ def _line(line: Line, paint: Paint, width: int) -> list[str]:
     """Name, formula, value; a value that is too wide stands below its name."""
     formula = line.step.formula if line.head in (None, 0) else ""
     name, padding = f"  {line.name:<{_LABEL}} ", " " * (_FORMULA - len(formula) + 1)
+    if width < _USUAL:  # too narrow for columns: the name, the formula and the value below each other
+        variants = [] if line.step.op == "same" else list(line.variants())
+        rows = [piece for variant in variants for piece in broken_row(line, *variant, width - 4, paint)] or ["as above"]
+        shown = _below(formula, "dim", paint, width) if formula else []
+        return [name.rstrip(), *shown, *(f"    {row}" for row in rows)]
     if line.step.op == "same":
         return [name + paint(formula, "dim") + padding + "  as above"]
     beside, below = " " * (_LABEL + _FORMULA + 4), " " * 8

@@ -11,27 +11,29 @@ from typing import Any
 
 from exactformer.model import InputError
 from exactformer.numbers.decimals import outwards
+from exactformer.painting import Paint, judged, plain
 from exactformer.proofs.domain import Tokens
 from exactformer.proofs.patterns import PatternReport
-from exactformer.proofs.report import CLAIMS, Failure, Report
+from exactformer.proofs.report import CLAIMS, PROVED, REFUTED, Failure, Report
 from exactformer.proofs.search import Strength
 from exactformer.render import json as as_json
 from exactformer.render.tables import entry, grid
 from exactformer.trace import Trace
 
 _WIDTH = 100
+_RIGHT = {PROVED: True, REFUTED: False}
 _DIGITS = 6
 
 
-def text(report: Report, worksheet: Any = None, command: Sequence[str] = ()) -> str:
+def text(report: Report, worksheet: Any = None, command: Sequence[str] = (), paint: Paint = plain, width: int | None = None) -> str:
     """With a worksheet, where the first counterexample looks; with the `command` that traces it, that too."""
-    lines = [*wrap(f"Theorem: {report.statement}.", _WIDTH), "", *_told(report), ""]
-    lines += [f"  {line}" for line in _kinds(report)]
-    lines += ["", f"{report.verdict.upper()}: {_counted(report)}"]
+    lines = [*wrap(f"Theorem: {report.statement}.", min(width or _WIDTH, _WIDTH)), "", *_told(report), ""]
+    lines += [f"  {line}" for line in _kinds(report, width)]
+    lines += ["", judged(f"{report.verdict.upper()}: {_counted(report)}", _RIGHT.get(report.verdict), paint)]
     if report.asked != "everywhere":
-        lines.append(f"Claim: {CLAIMS[report.asked]}: {report.answer.upper()}")
+        lines.append(judged(f"Claim: {CLAIMS[report.asked]}: {report.answer.upper()}", _RIGHT.get(report.answer), paint))
     for failure in report.failures:
-        lines.append(f"  {failure.verdict}: {_failed(failure)}")
+        lines.append(f"  {judged(f'{failure.verdict}: {_failed(failure)}', _RIGHT.get(failure.verdict), paint)}")
     if worksheet is not None and report.failures:
         first = report.failures[0].tokens
         lines += _attention(_traced(worksheet, first, report.arithmetic))
@@ -77,10 +79,10 @@ def _counted(report: Report) -> str:
     return ", ".join(f"{number:,} sequences {verdict}" for verdict, number in report.counts.items())
 
 
-def _kinds(report: Report) -> list[str]:
+def _kinds(report: Report, width: int | None) -> list[str]:
     rows = sorted(report.kinds.items())
     cells = [[f"{kind.sequences:,}", _least(kind.margin), " ".join(kind.at)] for _, kind in rows]
-    return grid([name for name, _ in rows], ["sequences", "least lead", "at"], cells)
+    return grid([name for name, _ in rows], ["sequences", "least lead", "at"], cells, width)
 
 
 def _least(margin: Fraction | None) -> str:

@@ -39,11 +39,13 @@ def application(
     token_seconds: float = 300,
     text: str | None = None,
     own: Iterable[str] = (),
+    docs: Path | None = None,
 ) -> Starlette:
     """The ASGI application; it answers requests for `hosts` alone. Tokens of `model` are proved, in `token_seconds` each.
 
     A `text` is the worksheet of the model, which is then not read from a file. `own` are files of lessons, shown before the
-    built-in ones; they are read anew whenever they are asked for, so that who writes one sees it as it is.
+    built-in ones; they are read anew whenever they are asked for, so that who writes one sees it as it is. `docs` is the folder of
+    the documentation as a site, which the page then links to.
     """
     mine = list(own)
 
@@ -63,6 +65,7 @@ def application(
     return Starlette(
         routes=[
             Mount("/api", routes=_api(mine)),
+            *([] if docs is None else [Mount("/docs", StaticFiles(directory=docs, html=True)), Route("/", _linked)]),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ],
         middleware=[Middleware(Guard, hosts=tuple(hosts)), Middleware(GZipMiddleware, minimum_size=500)],
@@ -128,6 +131,12 @@ async def _awaited(request: Request, answer: Coroutine[Any, Any, Answer]) -> Ans
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+async def _linked(request: Request) -> Response:
+    """The page, with a link to the documentation that is served beside it."""
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    return Response(page.replace("</nav>", '<a href="docs/">Documentation</a></nav>', 1), media_type="text/html")
 
 
 async def _examples(request: Request) -> Response:

@@ -7,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from exactformer.checkpoints.hub import in_the_cache
+
 
 @dataclass(frozen=True)
 class BuiltIn:
@@ -46,3 +48,15 @@ def networks() -> tuple[str, ...]:
 def built_in() -> tuple[str, ...]:
     """The names of all built-in models."""
     return (*MODELS, *networks())
+
+
+def place_of(source: str) -> Path:
+    """Where a source is: a built-in model, a path, or a model in the local cache of the Hugging Face hub.
+
+    >>> place_of("stories").name, place_of("adder").name, str(place_of("sheet.toml"))
+    ('stories', 'worksheet.toml', 'sheet.toml')
+    """
+    if source in built_in():
+        return model_folder(source) / "worksheet.toml" if source in networks() else model_folder(source)
+    path = Path(source)
+    return path if path.exists() else in_the_cache(source) or path

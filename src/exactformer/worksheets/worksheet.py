@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from exactformer.checkpoints import ENDINGS, Origin, Outline, Reading, open_checkpoint, outline_checkpoint
+from exactformer.checkpoints.foreign import refusal
+from exactformer.checkpoints.hub import could_be_named
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import narrated
 from exactformer.model import InputError, Model
@@ -24,7 +27,7 @@ from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
 from exactformer.worksheets.circuit import read_circuit, read_rule
 from exactformer.worksheets.cost import check_pass, check_patterns
-from exactformer.worksheets.models import MODELS, built_in, model_folder, networks
+from exactformer.worksheets.models import MODELS, built_in, model_folder, networks, place_of
 from exactformer.worksheets.reader import Table, WorksheetError
 from exactformer.worksheets.theorem import Stated, read_theorem
 from exactformer.worksheets.weights import read_model
@@ -146,7 +149,7 @@ def _noted(step: Step, notes: tuple[tuple[str, str], ...]) -> Step:
 
 def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Worksheet:
     """A built-in example or model by name, a worksheet by path, or the model in a folder, whose rotary angles are read as
-    `open_checkpoint` says.
+    `open_checkpoint` says. A model in the local cache of the Hugging Face hub goes by its name there; nothing is fetched.
 
     >>> load("capstone").trace("a b").token(1)
     'a'
@@ -158,12 +161,38 @@ def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Workshee
         return _built_in(name, reading)
     if not name:
         raise WorksheetError(f"the name of the worksheet is empty (built-in examples: {', '.join((*examples(), *built_in()))})")
-    path = model_folder(name) / "worksheet.toml" if name in networks() else Path(name)
+    path = place_of(name)
     if path.is_dir() or path.suffix in ENDINGS:
-        return _checkpoint(name, reading)
+        return _titled(name, path, _checkpoint(str(path), reading))
+    return read(parse(worksheet_text(name), name), name, path.parent)
+
+
+def worksheet_text(name: str) -> str:
+    """The text of a built-in example, or of a worksheet by path; a file that is something else is refused by what it is."""
+    if name in examples():
+        return example_text(name)
+    path = place_of(name)
+    if path.is_file() and (problem := refusal(path)) is not None:
+        raise WorksheetError(f"{name}: {problem}")
     if path.suffix == ".json" and path.is_file():
         raise WorksheetError(f"{name}: is JSON, not a worksheet; for a model, give its folder: {path.parent}")
-    return read(parse(read_text(path, "example", (*examples(), *built_in())).removeprefix("\ufeff"), name), name, path.parent)
+    if not path.exists() and could_be_named(name):
+        raise WorksheetError(f"{name}: {_absent(name)}")
+    return read_text(path, "example", (*examples(), *built_in())).removeprefix("\ufeff")
+
+
+def _absent(name: str) -> str:
+    """What could have been meant by a name that is nowhere: one of ours, or a model of the hub."""
+    near = get_close_matches(name, (*examples(), *built_in()), 1, 0.75)
+    nowhere = f"there is no such file, nor a built-in example of that name ({', '.join((*examples(), *built_in()))})"
+    if near:
+        return f"{nowhere}; is {near[0]} meant?"
+    return f"{nowhere}, nor a model in the Hugging Face cache; fetch it with: hf download {name} (this program uses no network)"
+
+
+def _titled(name: str, path: Path, worksheet: Worksheet) -> Worksheet:
+    """A model of the cache has the name that was asked for: its folder is called by a hash."""
+    return worksheet if path == Path(name) else replace(worksheet, title=name)
 
 
 def outlined(source: str | os.PathLike[str], text: bool = False) -> tuple[Worksheet, Outline | None]:
@@ -175,13 +204,15 @@ def outlined(source: str | os.PathLike[str], text: bool = False) -> tuple[Worksh
     (None, 'BF16')
     """
     name = os.fspath(source)
-    path = model_folder(name) if name in MODELS else Path(name)
+    path = place_of(name)
     if path.suffix in ENDINGS:
+        if path.is_file() and (problem := refusal(path)) is not None:
+            raise WorksheetError(f"{name}: {problem}")
         path = path.parent
     if name in (*examples(), *networks(), "") or not (path.is_dir() or path.suffix == ".json"):
         return load(name), None
     found = outline_checkpoint(path)
-    worksheet = Worksheet(found.model, (), found.name, "", words=False)
+    worksheet = _titled(name, path, Worksheet(found.model, (), found.name, "", words=False))
     if name not in MODELS and not (text and path.is_dir()):
         return worksheet, found
     tokenizer = _folder_tokenizer(path)
