@@ -101,7 +101,7 @@ def test_every_sentence_agrees_with_another_pass(name: str, sheet: Worksheet) ->
     assert sheet.circuit is not None
     plain = PlainPass(sheet.model, 250)
     steps, told = plain(trace.tokens), 0
-    for step in trace:
+    for step in trace.steps:
         kind = step.name.rpartition(".")[2]
         if kind not in TOLD or step.name.endswith("resid_pre"):
             continue

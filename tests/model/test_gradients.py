@@ -120,7 +120,7 @@ def test_exact_agrees_with_pytorch_where_epsilon_is_zero() -> None:
         model = generic(rng, small_config(rng, **fixed))
         tokens, given = problem(model, rng)
         trace = run(model, tokens)
-        if any(type(x) is Undefined for step in trace if step.op != "argmax" for x in step.values.flat):
+        if any(type(x) is Undefined for step in trace.steps if step.op != "argmax" for x in step.values.flat):
             undefined += 1
         else:
             agree(gradient(trace, **given), given, 1e-7)
@@ -261,7 +261,7 @@ def test_every_step_of_random_models_has_a_gradient(seed: int) -> None:
     model = generic(rng, any_config(rng))
     tokens, given = problem(model, rng)
     ours = gradient(run(model, tokens, "float64"), **given)
-    for step in ours.trace:
+    for step in ours.trace.steps:
         if step.name not in ("probs", "token"):
             assert ours[f"grad.{step.name}"].shape == step.shape
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from exactformer.checkpoints.decoder import Plan, build, reading_in_words
 from exactformer.checkpoints.errors import CheckpointError
+from exactformer.checkpoints.families import described_model
 from exactformer.checkpoints.fields import Fields
 from exactformer.checkpoints.gemma import gemma, gemma2, gemma3
 from exactformer.checkpoints.gpt2 import gpt2
@@ -23,15 +24,18 @@ from exactformer.checkpoints.phi import phi
 from exactformer.checkpoints.rope import READINGS, Reading
 from exactformer.checkpoints.safetensors import Tensor, read_document, read_shards, read_tensors
 from exactformer.checkpoints.settings import settings
+from exactformer.messages import quoted
 from exactformer.model import Model
 from exactformer.reading import described
+from exactformer.showing import Saved
 
 PLANS: Mapping[str, Callable[[Fields], Plan]] = {
     "llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gemma": gemma, "gemma2": gemma2, "gemma3_text": gemma3,
     "phi": phi, "gpt_neox": gpt_neox, "gpt_neo": gpt_neo,
 }  # fmt: skip
 FAMILIES = ("gpt2", *PLANS)
-_WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
+CONFIG = "config.json"
+WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _COUNTS = (
     "head_dim", "hidden_size", "intermediate_size", "n_embd", "n_head", "n_inner", "n_layer", "num_attention_heads",
@@ -52,7 +56,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(Saved):
     """A model from a folder. Its weights are views of the files, which must stay as they are while it is used."""
 
     model: Model
@@ -60,6 +64,9 @@ class Checkpoint:
     folder: Path
     reading: str = ""  # how constants are read that are real numbers, and that a library rounds; empty: there are none
     origin: Origin | None = None  # None: the file of weights is not one that a folder is opened with
+
+    def __repr__(self) -> str:
+        return f"<checkpoint {quoted(self.name)}: {self.model!r}>"
 
     def check_finite(self) -> None:
         """Refuse a weight that is not a number, or infinite. This reads all weights, so opening does not do it."""
@@ -90,18 +97,22 @@ def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, r
         folder, tensors = path.parent, read_tensors(path)
     else:
         raise CheckpointError(path, "is not a model folder" if path.exists() else "there is no such folder")
-    config = folder / "config.json"
+    config = folder / CONFIG
     if not config.exists():
         raise CheckpointError(folder, "has no config.json")
-    model, said = _model(Fields(read_document(config), config), tensors, vocabulary, reading)
+    model, said = model_of(_fields(config), tensors, vocabulary, reading)
     return Checkpoint(model, folder.resolve().name, folder, said, _origin(path, folder, tensors, reading))
 
 
+def _fields(config: Path) -> Fields:
+    return Fields(described_model(read_document(config), config), config)
+
+
 def _origin(path: Path, folder: Path, tensors: Mapping[str, Tensor], reading: Reading) -> Origin | None:
-    if path != folder and path.name != _WHOLE:
+    if path != folder and path.name != WHOLE:
         return None
     weights = sorted({tensor.path.name for tensor in tensors.values()})
-    return Origin(folder, ("config.json", *([] if weights == [_WHOLE] else [_INDEX]), *weights), reading)
+    return Origin(folder, ("config.json", *([] if weights == [WHOLE] else [_INDEX]), *weights), reading)
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,9 @@ class Outline:
     dtype: str  # of the floats: F64, F32, F16 or BF16
     size: int  # bytes of the files of weights; 0 where they are not at hand
 
+    def __repr__(self) -> str:
+        return f"<outline {quoted(self.name)}: {self.model!r} of {self.dtype}>"
+
 
 def outline_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None) -> Outline:
     """The model of a config.json, or of a folder with one, without reading weights; where a folder has them, shapes must fit."""
@@ -121,14 +135,14 @@ def outline_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None
     config = path / "config.json" if path.is_dir() else path
     if not config.exists():
         raise CheckpointError(path, "has no config.json" if path.is_dir() else "there is no such file")
-    fields = Fields(read_document(config), config)
+    fields = _fields(config)
     stored = path.is_dir() and any((path / f"model.safetensors{end}").exists() for end in ("", ".index.json"))
     tensors = _tensors(path) if stored else None
     for field in _COUNTS:
         most = _MOST_TOKENS if field == "vocab_size" else _MOST_BLOCKS if "layer" in field else _WIDEST
         if type(fields.get(field)) is int and fields.get(field) > most:
             raise fields.error(field, f"{fields.get(field):,} is more than a plan is made for: up to {most:,}")
-    model, _ = _model(fields, tensors, vocabulary, "ideal")
+    model, _ = model_of(fields, tensors, vocabulary, "ideal")
     name = config.resolve().parent.name if config.name == "config.json" else config.stem
     if tensors is None:
         return Outline(model, name, None, _dtype(fields), 0)
@@ -144,7 +158,7 @@ def _dtype(fields: Fields) -> str:
     return "F32" if fields.get(field) is None else fields.choice(field, _DTYPES)
 
 
-def _model(
+def model_of(
     fields: Fields, tensors: dict[str, Tensor] | None, vocabulary: Sequence[str] | None, reading: Reading
 ) -> tuple[Model, str]:
     """The model, and how its constants are read."""
@@ -161,7 +175,7 @@ def _model(
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:
-    whole, index = folder / _WHOLE, folder / _INDEX
+    whole, index = folder / WHOLE, folder / _INDEX
     if whole.exists():
         return read_tensors(whole)
     if index.exists():
@@ -169,18 +183,32 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
     pickles = sorted(file for file in folder.iterdir() if file.suffix in _PICKLES)
     if pickles:
         raise _refused_pickle(pickles[0])
-    raise CheckpointError(folder, f"has no {_WHOLE}")
+    raise CheckpointError(folder, f"has no {WHOLE}")
 
 
 def _refused_pickle(path: Path) -> CheckpointError:
-    """With the command that converts it: `weights_only` loads tensors and runs no code; tied tensors are saved twice."""
-    target = path.with_name("model.safetensors")
-    program = (
-        "import torch, safetensors.torch; "
-        f"d = torch.load({str(path)!r}, map_location='cpu', weights_only=True); "
-        "d = {k: v.clone().contiguous() for k, v in d.get('model', d).items()}; "
-        f"safetensors.torch.save_file(d, {str(target)!r})"
-    )
     return CheckpointError(
-        path, f"is a pickle, which may run code when it is read; convert it with: python -c {shlex.quote(program)}"
+        path, f"is a pickle, which may run code when it is read; convert it with: python -c {shlex.quote(conversion(path))}"
+    )
+
+
+def conversion(path: Path) -> str:
+    """A program that converts a pickle: `weights_only` loads tensors and runs no code; tied tensors are saved twice.
+
+    The weights are a table of tensors, at the top or inside. A configuration is a table inside that says how wide the model is; it
+    becomes config.json where there is none. Wrappers of PyTorch put words before the names of tensors, which are taken off.
+    """
+    target, config = str(path.with_name(WHOLE)), str(path.with_name(CONFIG))
+    return (
+        "import json, os, torch, safetensors.torch as s; "
+        f"d = torch.load({str(path)!r}, map_location='cpu', weights_only=True); "
+        "inside = lambda x: [x] + [z for y in x.values() if isinstance(y, dict) for z in inside(y)]; "
+        "w = next(x for x in inside(d) if any('.' in str(k) and torch.is_tensor(v) for k, v in x.items())); "
+        "w = {k.removeprefix('module.').removeprefix('_orig_mod.'): v.clone().contiguous() "
+        "for k, v in w.items() if torch.is_tensor(v)}; "
+        f"s.save_file(w, {target!r}, {{'format': 'pt'}}); "
+        "c = [x for x in inside(d) if {'n_embd', 'd_model', 'hidden_size'} & x.keys()]; "
+        f"c and not os.path.exists({config!r}) and json.dump("
+        "{k: v for k, v in c[0].items() if isinstance(v, (int, float, str, list, type(None)))}, "
+        f"open({config!r}, 'w'))"
     )

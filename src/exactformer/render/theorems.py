@@ -21,17 +21,17 @@ from exactformer.trace import Trace
 
 _WIDTH = 100
 _DIGITS = 6
+COLUMNS = ("sequences", "least lead", "at")
 
 
 def text(report: Report, worksheet: Any = None, command: Sequence[str] = ()) -> str:
     """With a worksheet, where the first counterexample looks; with the `command` that traces it, that too."""
-    lines = [*wrap(f"Theorem: {report.statement}.", _WIDTH), "", *_told(report), ""]
+    lines = [*wrap(f"Theorem: {report.statement}.", _WIDTH), "", *told(report), ""]
     lines += [f"  {line}" for line in _kinds(report)]
-    lines += ["", f"{report.verdict.upper()}: {_counted(report)}"]
+    lines += ["", f"{report.verdict.upper()}: {counted(report)}"]
     if report.asked != "everywhere":
         lines.append(f"Claim: {CLAIMS[report.asked]}: {report.answer.upper()}")
-    for failure in report.failures:
-        lines.append(f"  {failure.verdict}: {_failed(failure)}")
+    lines += [f"  {line}" for line in failure_lines(report)]
     if worksheet is not None and report.failures:
         first = report.failures[0].tokens
         lines += _attention(_traced(worksheet, first, report.arithmetic))
@@ -63,7 +63,7 @@ def _attention(trace: Trace | None) -> list[str]:
     return ["", title, *(f"  {line}" for line in grid(list(rows), trace.tokens, cells))] if rows else []
 
 
-def _told(report: Report) -> list[str]:
+def told(report: Report) -> list[str]:
     groups = [" ".join(members) for members in report.classes if len(members) > 1]
     alike = f" (interchangeable, proved: {'; '.join(groups)})" if groups else ""
     resumed = f"; {report.resumed:,} of them by an earlier run" if report.resumed else ""
@@ -73,14 +73,22 @@ def _told(report: Report) -> list[str]:
     ]
 
 
-def _counted(report: Report) -> str:
+def counted(report: Report) -> str:
     return ", ".join(f"{number:,} sequences {verdict}" for verdict, number in report.counts.items())
 
 
+def kind_rows(report: Report) -> list[list[str]]:
+    """The kinds of sequences: their name, how many there are, the least lead, and where that is."""
+    return [[name, f"{kind.sequences:,}", _least(kind.margin), " ".join(kind.at)] for name, kind in sorted(report.kinds.items())]
+
+
 def _kinds(report: Report) -> list[str]:
-    rows = sorted(report.kinds.items())
-    cells = [[f"{kind.sequences:,}", _least(kind.margin), " ".join(kind.at)] for _, kind in rows]
-    return grid([name for name, _ in rows], ["sequences", "least lead", "at"], cells)
+    rows = kind_rows(report)
+    return grid([row[0] for row in rows], COLUMNS, [row[1:] for row in rows])
+
+
+def failure_lines(report: Report) -> list[str]:
+    return [f"{failure.verdict}: {_failed(failure)}" for failure in report.failures]
 
 
 def _least(margin: Fraction | None) -> str:
