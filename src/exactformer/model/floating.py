@@ -25,9 +25,7 @@ def nearest_floats(values: Array) -> Array:
     values = np.asarray(values)
     if values.dtype != object:
         return values.astype(np.float64)
-    result = np.empty(values.shape)
-    result.flat = [_nearest(value) for value in values.flat]
-    return result
+    return np.array([_nearest(value) for value in values.flat], dtype=np.float64).reshape(values.shape)
 
 
 def _nearest(value: Any) -> float:
