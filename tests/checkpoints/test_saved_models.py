@@ -19,6 +19,7 @@ from exactformer.model.weights import assembled, declared
 from exactformer.numbers import exact
 from exactformer.worksheets import WorksheetError
 from random_models import random_model
+from sampling import counts, parts
 
 
 def drawn(config: Config, seed: int, biases: str, dtype: Any = np.float32) -> Model:
@@ -53,7 +54,8 @@ def gpt(seed: int, **fields: Any) -> Config:
         "activation": rng.choice(("relu", "gelu", "gelu_tanh")),
         "unembedding": rng.choice(("tied", "own")),
     }
-    return Config(**(given | fields))
+    given |= fields
+    return Config(**(given if given["mlp"] else given | {"activation": None}))
 
 
 def llama(seed: int, **fields: Any) -> Config:
@@ -87,7 +89,7 @@ def exact_of(x: Any) -> Any:
     return xf.from_float(float(x)) if isinstance(x, np.floating) else x
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", parts(0, 30, 3))
 @pytest.mark.parametrize(
     ("make", "biases", "fields", "said"),
     [
@@ -123,9 +125,10 @@ def test_folders_are_opened_again(make: Any, biases: str, fields: Any, said: str
     assert not list(tmp_path.glob(".*"))  # nothing is left behind
 
 
-def test_worksheets_are_read_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", counts(12, 300))
+def test_worksheets_are_read_again(count: int, tmp_path: Path) -> None:
     rng = random.Random(11)
-    for n in range(40):
+    for n in range(count):
         model = random_model(rng, positions="table")
         model.save(tmp_path / f"{n}.toml")
         same(model, xf.load(tmp_path / f"{n}.toml").model)

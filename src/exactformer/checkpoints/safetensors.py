@@ -29,7 +29,7 @@ _BYTES = {
     "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
     "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8, "C64": 8,
 }  # fmt: skip
-_KINDS = {np.dtype(kind): name for kind, name in (("f8", "F64"), ("f4", "F32"), ("f2", "F16"), ("i8", "I64"))}  # that are written
+_KINDS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64"}  # that are written
 _MOST_AXES = 8
 _LONGEST_AXIS = 1 << 40
 _FEW = 1 << 16  # numbers
@@ -132,7 +132,11 @@ def tensors_as_parts(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> 
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     reached = 0
     for name, array in arrays.items():
-        header[name] = {"dtype": _KINDS[array.dtype], "shape": list(array.shape), "data_offsets": [reached, reached + array.nbytes]}
+        header[name] = {
+            "dtype": _KINDS[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [reached, reached + array.nbytes],
+        }
         reached += array.nbytes
     said = json.dumps(header, separators=(",", ":")).encode()
     said += b" " * (-len(said) % 8)

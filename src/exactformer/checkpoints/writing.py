@@ -31,7 +31,7 @@ from exactformer.numbers import Exact, from_float
 from exactformer.reading import json_table
 
 Arrays = Iterator[tuple[str, Any]]
-_ACTIVATIONS = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}  # of two names the first
+_ACTIVATIONS = {ours: theirs for theirs, ours in reversed(list(ACTIVATIONS.items()))}  # of two names the first
 _BIASES = ("attn.b_Q", "attn.b_K", "attn.b_V", "attn.b_O", "mlp.b_in", "mlp.b_out")
 
 
@@ -129,7 +129,7 @@ def _floats(tensors: Arrays, folder: Path) -> Arrays:
 def _exact_floats(name: str, values: Any, folder: Path) -> Any:
     """The floats that numbers are; a number that is none is refused."""
     if values.dtype != object:
-        return values.astype(np.float32) if values.dtype.name == "bfloat16" else values
+        return values
     result = np.empty(values.size)
     for n, value in enumerate(values.flat):
         try:
@@ -189,22 +189,22 @@ def _gpt2_tensors(model: Model, document: dict[str, Any]) -> Arrays:
 
 
 def _gpt2_block(block: BlockWeights) -> Arrays:
-    attn, biased = block.attn, block.attn.b_Q is not None
+    attn = block.attn
     joint = [np.concatenate(list(each), axis=1) for each in (attn.W_Q, attn.W_K, attn.W_V)]  # heads side by side: [dim, dim]
     yield "attn.c_attn.weight", np.concatenate(joint, axis=1)
     yield "attn.c_proj.weight", attn.W_O.reshape(-1, attn.W_O.shape[-1])
-    if biased:
-        yield "attn.c_attn.bias", np.concatenate([attn.b_Q.reshape(-1), attn.b_K.reshape(-1), attn.b_V.reshape(-1)])
+    if biases := [bias.reshape(-1) for bias in (attn.b_Q, attn.b_K, attn.b_V) if bias is not None]:
+        yield "attn.c_attn.bias", np.concatenate(biases)
         yield "attn.c_proj.bias", attn.b_O
     for name, norm in (("ln_1", block.ln1), ("ln_2", block.ln2)):
         if norm is not None:
             yield f"{name}.weight", norm.w
-            if biased:
+            if biases:
                 yield f"{name}.bias", norm.b
     if block.mlp is not None:
         yield "mlp.c_fc.weight", block.mlp.W_in
         yield "mlp.c_proj.weight", block.mlp.W_out
-        if biased:
+        if biases:
             yield "mlp.c_fc.bias", block.mlp.b_in
             yield "mlp.c_proj.bias", block.mlp.b_out
 

@@ -56,9 +56,8 @@ class Config(EmbeddingFields, AttentionFields, RotaryFields, MlpFields, NormFiel
         return f"Config({', '.join(f'{name}={_BRIEFLY.repr(getattr(self, name))}' for name in shown)})"
 
     def differs(self, other: Config) -> str | None:
-        """The first field in which another configuration means another model; None where they mean the same."""
-        names = (field.name for field in fields(self) if field.name != "activation" or self.mlp)
-        return next((name for name in names if getattr(self, name) != getattr(other, name)), None)
+        """The first field in which another configuration is not the same; None where there is none."""
+        return next((field.name for field in fields(self) if getattr(self, field.name) != getattr(other, field.name)), None)
 
     def changed(self) -> dict[str, Any]:
         """The fields that differ from their defaults, which change nothing.

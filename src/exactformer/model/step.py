@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exactformer.model.axes import POSITION, TOKEN, Axis
-from exactformer.model.floating import nearest_floats
 from exactformer.model.operations.operation import Operation
 from exactformer.showing import Plotted
 
@@ -73,6 +72,8 @@ class Step(Plotted):
 
     def to_numpy(self) -> Any:
         """An array of the float64 nearest to each number, proved; what is hidden is −∞, what is undefined NaN."""
+        from exactformer.model.floating import nearest_floats  # which knows the arithmetics, and they know steps
+
         return nearest_floats(self.values)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from itertools import islice
 
 from exactformer.messages import printable
 from exactformer.render import gradients, tables
@@ -25,7 +24,8 @@ _STYLE = """
   .exactformer .recovered { color: #6ed390 } .exactformer .undefined, .exactformer .wrong { color: #ff8a80 }
 }
 """
-_MOST_LINES = 600  # of a trace in a notebook; print(trace) has them all
+_MOST_NUMBERS = 6000  # of a trace in a notebook; print(trace) has them all
+_MOST_STEPS = 60  # of a gradient
 _MOST_ROWS, _MOST_COLUMNS = 64, 32  # of a matrix
 _MARKS = (
     '<span class="recovered">1*</span> simplifies back to a fraction · <span class="named">~</span> formula, '
@@ -53,7 +53,8 @@ def fragment(trace: Trace, digits: int = 12) -> str:
     """Of a long pass the last positions."""
     title = f"<h1>{escape(trace.title)}</h1>" if trace.title else ""
     shown = escape(tokens(trace))
-    first = max(0, len(trace.tokens) - max(1, _MOST_LINES // len(trace.steps)))
+    numbers = sum(step.values.size for step in trace.steps) // len(trace.tokens)  # of a position
+    first = max(0, len(trace.tokens) - max(1, _MOST_NUMBERS // numbers))
     body = "\n".join(_section(section, trace) for section in sections(trace, digits, first))
     left = f"<p>the last of {len(trace.tokens)} positions; str(trace) has all of them</p>" if first else ""
     intro = f"<p>{escape(summary(trace))}<br>tokens <code>{shown}</code> · arithmetic {trace.arithmetic}<br>{_MARKS}</p>"
@@ -70,7 +71,7 @@ def step(found: Step, digits: int = 12) -> str:
 def gradient(found: Gradient, digits: int = 12) -> str:
     """The loss, and the matrices of all that has a gradient, one below the other."""
     lines = "<br>".join(map(escape, gradients.loss_lines(found, digits)))
-    trace, shown = found.trace, list(islice(found.steps, max(1, _MOST_LINES // max(1, len(found.trace.tokens)))))
+    trace, shown = found.trace, found.steps[:_MOST_STEPS]
     intro = f"<p>{escape(described(trace.model.config))}<br>tokens <code>{escape(tokens(trace))}</code><br>{lines}</p>"
     left = "" if len(shown) == len(found) else f"<p>and {len(found) - len(shown)} more</p>"
     return framed(intro + "".join(_step(each, digits) for each in shown) + left)

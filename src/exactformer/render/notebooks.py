@@ -58,7 +58,6 @@ def _shape(values: Any) -> str:
 
 
 def _kind(values: Any) -> str:
-    """As they are held: a file's bfloat16 is a float32 here."""
     return "exact" if values.dtype == object else f"{values.dtype}, taken exactly"
 
 

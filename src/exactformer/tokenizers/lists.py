@@ -67,7 +67,7 @@ def _by_id(itos: Any, path: Path) -> list[Any]:
 
 
 def _by_character(stoi: Any, path: Path) -> list[str]:
-    ids = list(stoi.values()) if isinstance(stoi, dict) else [None]
+    ids: list[Any] = list(stoi.values()) if isinstance(stoi, dict) else [None]
     if not all(type(id) is int for id in ids) or sorted(ids) != list(range(len(ids))):
         raise TokenizerError(path, "stoi", "is not a table of characters whose ids are 0, 1, 2, …")
     return sorted(stoi, key=stoi.__getitem__)
