@@ -245,7 +245,7 @@ def test_every_step_and_every_weight_has_a_gradient(capstone: Gradient) -> None:
     steps = [f"grad.{step.name}" for step in reversed(trace.steps) if step.name not in ("probs", "token")]
     weights = [f"grad.{name}" for name, _ in trace.model.weights.named()]
     assert [step.name for step in capstone.steps] == steps + weights
-    known = {step.name for step in trace} | set(steps) | {name for name, _ in trace.model.weights.named()}
+    known = {step.name for step in trace.steps} | set(steps) | {name for name, _ in trace.model.weights.named()}
     for step in capstone.steps:
         assert step.shape == (trace[step.name[5:]].shape if step.name in steps else capstone.weights[step.name[5:]].shape)
         assert known.issuperset(step.reads), step.name
