@@ -29,6 +29,7 @@ _PLACES = {
     "referee": ["OutputsError", "judge"],
     "proofs": ["Demand", "Lookup", "Product", "Report", "Sequences", "Sorted", "prove"],
     "messages": ["Refused"],
+    "checking": ["CheckReport", "check_file", "check_text"],
     "exercises": ["Exercise", "ExerciseError", "Judgement", "exercise"],
     "worksheets": ["Worksheet", "WorksheetError", "examples", "load", "loads"],
 }  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-WRITERS = "exactformer.render.shown"  # has `text` and `html`, each of any thing that shows itself
+WRITERS = "exactformer.render.shown"  # has `text`, `html`, `plot` and `save`
 
 
 class Shown:
@@ -19,5 +19,21 @@ class Shown:
         return str(_written("html", self))
 
 
-def _written(form: str, thing: Any) -> Any:
-    return getattr(import_module(WRITERS), form)(thing)
+class Saved(Shown):
+    """A model, or what has one."""
+
+    def save(self, path: Any) -> None:
+        """Write a folder that is opened again, or with the ending .toml a worksheet; what the format cannot say is refused."""
+        _written("save", self, path)
+
+
+class Plotted(Shown):
+    """What is drawn as well, by matplotlib where that is installed."""
+
+    def plot(self, *args: Any, **kwargs: Any) -> Any:
+        """A heat map for each head, as a figure of matplotlib; `render/plots.py` says what it takes."""
+        return _written("plot", self, *args, **kwargs)
+
+
+def _written(form: str, thing: Any, *args: Any, **kwargs: Any) -> Any:
+    return getattr(import_module(WRITERS), form)(thing, *args, **kwargs)

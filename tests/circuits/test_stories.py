@@ -101,7 +101,7 @@ def test_every_sentence_agrees_with_another_pass(name: str, sheet: Worksheet) ->
     assert sheet.circuit is not None
     plain = PlainPass(sheet.model, 250)
     steps, told = plain(trace.tokens), 0
-    for step in trace:
+    for step in trace.steps:
         kind = step.name.rpartition(".")[2]
         if kind not in TOLD or step.name.endswith("resid_pre"):
             continue
@@ -140,7 +140,7 @@ def test_no_probability_that_is_not_1_is_called_1() -> None:
     trace = xf.load("induction").changed(hard=True).trace()
     assert [text for position, text in trace["probs"].remarks if position == 4] == ['position 4 "c" expects a: 1 - 2.78e-11']
     weak = xf.load("induction").changed(strength=xf.exact(7)).trace()
-    sentences = [text for step in weak for _, text in step.remarks]
+    sentences = [text for step in weak.steps for _, text in step.remarks]
     assert not any("1.00" in text for text in sentences)
 
 

@@ -120,7 +120,7 @@ def test_exact_agrees_with_pytorch_where_epsilon_is_zero() -> None:
         model = generic(rng, small_config(rng, **fixed))
         tokens, given = problem(model, rng)
         trace = run(model, tokens)
-        if any(type(x) is Undefined for step in trace if step.op != "argmax" for x in step.values.flat):
+        if any(type(x) is Undefined for step in trace.steps if step.op != "argmax" for x in step.values.flat):
             undefined += 1
         else:
             agree(gradient(trace, **given), given, 1e-7)
@@ -245,7 +245,7 @@ def test_every_step_and_every_weight_has_a_gradient(capstone: Gradient) -> None:
     steps = [f"grad.{step.name}" for step in reversed(trace.steps) if step.name not in ("probs", "token")]
     weights = [f"grad.{name}" for name, _ in trace.model.weights.named()]
     assert [step.name for step in capstone.steps] == steps + weights
-    known = {step.name for step in trace} | set(steps) | {name for name, _ in trace.model.weights.named()}
+    known = {step.name for step in trace.steps} | set(steps) | {name for name, _ in trace.model.weights.named()}
     for step in capstone.steps:
         assert step.shape == (trace[step.name[5:]].shape if step.name in steps else capstone.weights[step.name[5:]].shape)
         assert known.issuperset(step.reads), step.name
@@ -261,7 +261,7 @@ def test_every_step_of_random_models_has_a_gradient(seed: int) -> None:
     model = generic(rng, any_config(rng))
     tokens, given = problem(model, rng)
     ours = gradient(run(model, tokens, "float64"), **given)
-    for step in ours.trace:
+    for step in ours.trace.steps:
         if step.name not in ("probs", "token"):
             assert ours[f"grad.{step.name}"].shape == step.shape
 

@@ -113,7 +113,7 @@ def test_the_table_of_strengths(induction: Worksheet) -> None:
 
 def test_tables_of_steps(induction: Worksheet) -> None:
     trace = induction.trace()
-    for step in trace:
+    for step in trace.steps:
         lines = tables.step(trace, step.name, None).splitlines()
         assert lines[0] == f"{step.name} = {step.formula}"
         assert len(lines) == 2 + len(trace.tokens)

@@ -42,7 +42,7 @@ def test_every_value_of_the_book(capstone: Trace, position: int, values: dict[st
 
 
 def test_position_0_is_exact_throughout(capstone: Trace) -> None:
-    statuses = {v.status for s in capstone if s.name != "probs" for v in s.at(0)[0] if hasattr(v, "status")}
+    statuses = {v.status for s in capstone.steps if s.name != "probs" for v in s.at(0)[0] if hasattr(v, "status")}
     assert statuses == {"exact"}
     assert not any(v.recovered for v in capstone.logits[0])
 
@@ -99,8 +99,8 @@ def test_inputs_that_do_not_fit(tokens: str, problem: str) -> None:
 
 
 def test_reads_name_steps_or_weights(capstone: Trace) -> None:
-    known = {s.name for s in capstone} | {name for name, _ in capstone.model.weights.named()} | {"tokens"}
-    for s in capstone:
+    known = {s.name for s in capstone.steps} | {name for name, _ in capstone.model.weights.named()} | {"tokens"}
+    for s in capstone.steps:
         assert set(s.reads) <= known, s.name
 
 

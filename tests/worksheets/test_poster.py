@@ -36,7 +36,7 @@ def test_gpt2s_own_tokens(poster: Worksheet) -> None:
 
 def test_every_stage_is_there_and_every_token_is_proved(poster: Worksheet) -> None:
     trace = poster.trace(prompt="hello my name is")
-    names = [step.name for step in trace]
+    names = [step.name for step in trace.steps]
     stages = ["embed", "pos_embed", "attn.q", "attn.k", "attn.qk", "attn.masked", "attn.pattern", "attn.z", "attn.out", "mlp.pre"]
     stages += ["mlp.post", "mlp.out", "logits", "probs", "token"]
     found = [next(n for n, name in enumerate(names) if name == stage or name.endswith(f".{stage}")) for stage in stages]
@@ -91,7 +91,7 @@ def test_norms_are_optional(poster: Worksheet, norm: str) -> None:
     model = with_norm(poster.model, norm)
     assert model.config.epsilon == xf.exact("1e-5")
     trace = xf.run(model, tuple(piece.name for piece in poster.pieces("hello")), "float64")
-    assert any(step.name == "blocks.0.ln1.out" for step in trace)
+    assert any(step.name == "blocks.0.ln1.out" for step in trace.steps)
     assert with_norm(with_norm(model, "none"), norm).config == model.config
 
 

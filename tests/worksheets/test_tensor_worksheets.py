@@ -12,9 +12,9 @@ import exactformer as xf
 from cli_runs import run
 from exactformer.checkpoints.safetensors import tensors_as_bytes
 from exactformer.messages import Refused
-from exactformer.web.worksheet_text import written as rewritten
 from exactformer.worksheets.theorem import Stated
 from exactformer.worksheets.worksheet import example_text, loads
+from exactformer.worksheets.writing import written as rewritten
 
 RANDOM = np.random.default_rng(1)
 SHAPES = {

@@ -24,6 +24,7 @@ from exactformer.hashing import Digest
 from exactformer.messages import Refused
 from exactformer.model import Config, Model
 from exactformer.numbers import Exact, Number
+from exactformer.showing import Shown
 
 if TYPE_CHECKING:
     from exactformer.certificates.checkable import Check
@@ -94,7 +95,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Shown):
     """Tokens that are proved to follow `ids`, one claim each.
 
     >>> from exactformer.worksheets import load
@@ -113,6 +114,15 @@ class Certificate:
     version: int = VERSION
     reading: str = ""  # which network is meant, in words; "" where there is but one
     check: Check | None = None  # for the checker that needs Python alone
+
+    def __repr__(self) -> str:
+        """
+        >>> from exactformer.worksheets import load
+        >>> certify(load("capstone").model, [0, 1])
+        <certificate: of 1 token after 2, 1 proved, model 30cbc9d9f925>
+        """
+        claimed = f"{len(self.tokens)} token{'s' * (len(self.tokens) != 1)}"
+        return f"<certificate: of {claimed} after {len(self.ids)}, {len(self.continuation)} proved, model {self.model[:12]}>"
 
     @property
     def continuation(self) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from exactformer.certified.arithmetic import FEWEST, MOST
 from exactformer.certified.scheduling import schedule_length
 from exactformer.certified.tables import tables_digest
 from exactformer.model import InputError, Model
+from exactformer.showing import Shown
 
 _TRIES = 3
 
@@ -38,11 +39,14 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Shown):
     """No problems: every claim is confirmed. Remarks are no claims: other versions, tables of another size."""
 
     problems: tuple[Problem, ...]
     remarks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "<every claim is confirmed>" if self.confirmed else f"<{len(self.problems)} claims are not confirmed>"
 
     @property
     def confirmed(self) -> bool:

@@ -12,6 +12,7 @@ from exactformer.checking.pages.found import Span
 from exactformer.checking.verdicts import Verdict, short
 from exactformer.messages import listed
 from exactformer.painting import Paint, judged, plain
+from exactformer.showing import Shown
 
 BAD = (Verdict.WRONG, Verdict.LAST_DIGIT)
 
@@ -49,9 +50,12 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class CheckReport:
+class CheckReport(Shown):
     name: str
     findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        return f"<check of {short(self.name)}: {_summary(self)}>"
 
     @property
     def counts(self) -> dict[Verdict, int]:

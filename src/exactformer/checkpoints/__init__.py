@@ -3,5 +3,9 @@
 from exactformer.checkpoints.errors import CheckpointError
 from exactformer.checkpoints.opening import ENDINGS, Checkpoint, Origin, Outline, open_checkpoint, outline_checkpoint
 from exactformer.checkpoints.rope import Reading
+from exactformer.checkpoints.writing import save_checkpoint
 
-__all__ = ["ENDINGS", "Checkpoint", "CheckpointError", "Origin", "Outline", "Reading", "open_checkpoint", "outline_checkpoint"]
+__all__ = [
+    "ENDINGS", "Checkpoint", "CheckpointError", "Origin", "Outline", "Reading", "open_checkpoint", "outline_checkpoint",
+    "save_checkpoint",
+]  # fmt: skip

@@ -46,6 +46,25 @@ class Family:
                 raise CheckpointError(path, short(key), f"{_literal(document[key])} is not supported; supported: {supported}")
 
 
+_INNER = ("model", "model_args", "model_config", "config")  # what a table inside a document is called that describes the model
+_BESIDE = frozenset({"data", "dataset", "optimizer", "system", "train", "trainer", "training"})  # and what stands beside it
+
+
+def described_model(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The table that describes the model: the document, or one inside it where scripts keep their other settings beside it.
+
+    >>> described_model({"system": {"seed": 1}, "model": {"n_embd": 4}}, Path("config.json"))
+    {'n_embd': 4}
+    """
+    inner = [name for name in _INNER if isinstance(document.get(name), dict)]
+    if len(inner) != 1:
+        return document
+    if unknown := [name for name in document if name != inner[0] and name not in _BESIDE]:
+        raise CheckpointError(path, f"{few(unknown)} beside {inner[0]}: may change the network")
+    found: dict[str, Any] = document[inner[0]]
+    return found
+
+
 def _same(value: object, good: object) -> bool:
     """In Python 0 == False; in a file they differ."""
     return type(value) is type(good) and value == good
@@ -107,10 +126,18 @@ GPT2 = Family(
     fixed={**FIXED, "reorder_and_upcast_attn": (False, True)},  # the order of float operations
 )  # fmt: skip
 
+# How the scripts of nanoGPT and minGPT trained a model, which they keep in one table with what the model is.
+_TRAINING = frozenset({
+    "always_save_checkpoint", "backend", "batch_size", "beta1", "beta2", "betas", "compile", "dataset", "decay_lr", "device",
+    "eval_interval", "eval_iters", "eval_only", "grad_clip", "grad_norm_clip", "gradient_accumulation_steps", "init_from",
+    "learning_rate", "log_interval", "lr_decay_iters", "max_iters", "min_lr", "num_workers", "out_dir", "seed", "wandb_log",
+    "wandb_project", "wandb_run_name", "warmup_iters", "weight_decay",
+})  # fmt: skip
+
 MINGPT_AND_NANOGPT = Family(
     "minGPT or nanoGPT",
     read=_SIZES | {"activation_function", "bias", "block_size", "layer_norm_epsilon", "model_type", "tie_word_embeddings"},
-    harmless=_BOOKKEEPING | {"attn_pdrop", "dropout", "embd_pdrop", "resid_pdrop"},
+    harmless=_BOOKKEEPING | _TRAINING | {"attn_pdrop", "dropout", "embd_pdrop", "resid_pdrop"},
     fixed={
         "model_type": (
             None, "gpt", "openai-gpt", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "gopher-44m", "gpt-mini", "gpt-micro",

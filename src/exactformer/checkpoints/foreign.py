@@ -22,15 +22,30 @@ class Kind:
 
 
 def converted(path: Path) -> str:
-    """With the command that converts it: `weights_only` loads tensors and runs no code; tied tensors are saved twice."""
-    target = path.with_name("model.safetensors")
-    program = (
-        "import torch, safetensors.torch; "
+    """With the command that converts it."""
+    return f"is a pickle, which may run code when it is read; convert it with: python -c {shlex.quote(conversion(path))}"
+
+
+def conversion(path: Path) -> str:
+    """A program that converts a pickle: `weights_only` loads tensors and runs no code; tied tensors are saved twice.
+
+    The weights are a table of tensors, at the top or inside. A configuration is a table inside that says how wide the model is; it
+    becomes config.json where there is none. Wrappers of PyTorch put words before the names of tensors, which are taken off.
+    """
+    target, config = str(path.with_name("model.safetensors")), str(path.with_name("config.json"))
+    return (
+        "import json, os, torch, safetensors.torch as s; "
         f"d = torch.load({str(path)!r}, map_location='cpu', weights_only=True); "
-        "d = {k: v.clone().contiguous() for k, v in d.get('model', d).items()}; "
-        f"safetensors.torch.save_file(d, {str(target)!r})"
+        "inside = lambda x: [x] + [z for y in x.values() if isinstance(y, dict) for z in inside(y)]; "
+        "w = next(x for x in inside(d) if any('.' in str(k) and torch.is_tensor(v) for k, v in x.items())); "
+        "w = {k.removeprefix('module.').removeprefix('_orig_mod.'): v.clone().contiguous() "
+        "for k, v in w.items() if torch.is_tensor(v)}; "
+        f"s.save_file(w, {target!r}, {{'format': 'pt'}}); "
+        "c = [x for x in inside(d) if {'n_embd', 'd_model', 'hidden_size'} & x.keys()]; "
+        f"c and not os.path.exists({config!r}) and json.dump("
+        "{k: v for k, v in c[0].items() if isinstance(v, (int, float, str, list, type(None)))}, "
+        f"open({config!r}, 'w'))"
     )
-    return f"is a pickle, which may run code when it is read; convert it with: python -c {shlex.quote(program)}"
 
 
 def _starts(*beginnings: bytes) -> Callable[[bytes], bool]:

@@ -27,7 +27,7 @@ _ACTIVATIONS: Mapping[str, Activation] = {
     "relu": "relu", "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh",
     "silu": "silu",
 }  # fmt: skip
-_NAMES = {"W_E": "embed.W_E", "W_pos": "pos_embed.W_pos", "W_U": "unembed.W_U", "b_U": "unembed.b_U"}
+LENS_NAMES = {"W_E": "embed.W_E", "W_pos": "pos_embed.W_pos", "W_U": "unembed.W_U", "b_U": "unembed.b_U"}
 _BUFFER = re.compile(r"blocks\.[0-9]+\.attn\.(mask|IGNORE)")
 _READ = frozenset({
     "act_fn", "attention_dir", "attn_only", "attn_scale", "attn_scores_soft_cap", "d_head", "d_mlp", "d_model", "d_vocab",
@@ -126,7 +126,7 @@ def _folded(fields: Fields, name: str) -> bool:
 
 def _value(tree: Tree, name: str, shape: tuple[int, ...]) -> Any:
     """Every bias has its tensor there, also where it is 0; where there is none, the model has none."""
-    called = _NAMES.get(name, name)
+    called = LENS_NAMES.get(name, name)
     missing = not tree.shapes_alone and called not in tree.tensors
     return None if missing and re.fullmatch(r"(.*\.)?b_[A-Zinout_]+", name) else tree.get(called, *shape)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exactformer.checkpoints.decoder import Names
+from exactformer.checkpoints.families import described_model
 from exactformer.checkpoints.fields import Fields
 from exactformer.checkpoints.opening import PLANS
 from exactformer.checkpoints.safetensors import read_document
@@ -22,7 +23,7 @@ def module_steps(folder: Path, config: Config) -> dict[str, str]:
     path = folder / "config.json"
     if not path.is_file():
         return {}
-    fields = Fields(read_document(path), path)
+    fields = Fields(described_model(read_document(path), path), path)
     kind = fields.get("model_type")
     names = _GPT2 if kind == "gpt2" else PLANS[kind](fields).names if isinstance(kind, str) and kind in PLANS else None
     return {} if names is None else dict(_steps(names, config))

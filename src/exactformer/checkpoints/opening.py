@@ -11,6 +11,7 @@ import numpy as np
 
 from exactformer.checkpoints.decoder import Plan, build, reading_in_words
 from exactformer.checkpoints.errors import CheckpointError
+from exactformer.checkpoints.families import described_model
 from exactformer.checkpoints.fields import Fields
 from exactformer.checkpoints.foreign import FOREIGN, PICKLES, converted, refusal
 from exactformer.checkpoints.gemma import gemma, gemma2, gemma3
@@ -23,15 +24,18 @@ from exactformer.checkpoints.phi import phi
 from exactformer.checkpoints.rope import READINGS, Reading
 from exactformer.checkpoints.safetensors import Tensor, read_document, read_shards, read_tensors
 from exactformer.checkpoints.settings import settings
+from exactformer.messages import quoted
 from exactformer.model import Model
 from exactformer.reading import described
+from exactformer.showing import Saved
 
 PLANS: Mapping[str, Callable[[Fields], Plan]] = {
     "llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gemma": gemma, "gemma2": gemma2, "gemma3_text": gemma3,
     "phi": phi, "gpt_neox": gpt_neox, "gpt_neo": gpt_neo,
 }  # fmt: skip
 FAMILIES = ("gpt2", *PLANS)
-_WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
+CONFIG = "config.json"
+WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _COUNTS = (
     "head_dim", "hidden_size", "intermediate_size", "n_embd", "n_head", "n_inner", "n_layer", "num_attention_heads",
     "num_hidden_layers", "num_heads", "num_layers", "vocab_size",
@@ -51,7 +55,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(Saved):
     """A model from a folder. Its weights are views of the files, which must stay as they are while it is used."""
 
     model: Model
@@ -59,6 +63,9 @@ class Checkpoint:
     folder: Path
     reading: str = ""  # how constants are read that are real numbers, and that a library rounds; empty: there are none
     origin: Origin | None = None  # None: the file of weights is not one that a folder is opened with
+
+    def __repr__(self) -> str:
+        return f"<checkpoint {quoted(self.name)}: {self.model!r}>"
 
     def check_finite(self) -> None:
         """Refuse a weight that is not a number, or infinite. This reads all weights, so opening does not do it."""
@@ -89,18 +96,22 @@ def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, r
         folder, tensors = path.parent, read_tensors(path)
     else:
         raise CheckpointError(path, "is not a model folder" if path.exists() else "there is no such folder")
-    config = folder / "config.json"
+    config = folder / CONFIG
     if not config.exists():
         raise CheckpointError(folder, "has no config.json")
-    model, said = _model(Fields(read_document(config), config), tensors, vocabulary, reading)
+    model, said = model_of(_fields(config), tensors, vocabulary, reading)
     return Checkpoint(model, folder.resolve().name, folder, said, _origin(path, folder, tensors, reading))
 
 
+def _fields(config: Path) -> Fields:
+    return Fields(described_model(read_document(config), config), config)
+
+
 def _origin(path: Path, folder: Path, tensors: Mapping[str, Tensor], reading: Reading) -> Origin | None:
-    if path != folder and path.name != _WHOLE:
+    if path != folder and path.name != WHOLE:
         return None
     weights = sorted({tensor.path.name for tensor in tensors.values()})
-    return Origin(folder, ("config.json", *([] if weights == [_WHOLE] else [_INDEX]), *weights), reading)
+    return Origin(folder, ("config.json", *([] if weights == [WHOLE] else [_INDEX]), *weights), reading)
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,9 @@ class Outline:
     dtype: str  # of the floats: F64, F32, F16 or BF16
     size: int  # bytes of the files of weights; 0 where they are not at hand
 
+    def __repr__(self) -> str:
+        return f"<outline {quoted(self.name)}: {self.model!r} of {self.dtype}>"
+
 
 def outline_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None) -> Outline:
     """The model of a config.json, or of a folder with one, without reading weights; where a folder has them, shapes must fit."""
@@ -120,14 +134,14 @@ def outline_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None
     config = path / "config.json" if path.is_dir() else path
     if not config.exists():
         raise CheckpointError(path, "has no config.json" if path.is_dir() else "there is no such file")
-    fields = Fields(read_document(config), config)
+    fields = _fields(config)
     stored = path.is_dir() and any((path / f"model.safetensors{end}").exists() for end in ("", ".index.json"))
     tensors = _tensors(path) if stored else None
     for field in _COUNTS:
         most = _MOST_TOKENS if field == "vocab_size" else _MOST_BLOCKS if "layer" in field else _WIDEST
         if type(fields.get(field)) is int and fields.get(field) > most:
             raise fields.error(field, f"{fields.get(field):,} is more than a plan is made for: up to {most:,}")
-    model, _ = _model(fields, tensors, vocabulary, "ideal")
+    model, _ = model_of(fields, tensors, vocabulary, "ideal")
     name = config.resolve().parent.name if config.name == "config.json" else config.stem
     if tensors is None:
         return Outline(model, name, None, _dtype(fields), 0)
@@ -143,7 +157,7 @@ def _dtype(fields: Fields) -> str:
     return "F32" if fields.get(field) is None else fields.choice(field, _DTYPES)
 
 
-def _model(
+def model_of(
     fields: Fields, tensors: dict[str, Tensor] | None, vocabulary: Sequence[str] | None, reading: Reading
 ) -> tuple[Model, str]:
     """The model, and how its constants are read."""
@@ -160,7 +174,7 @@ def _model(
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:
-    whole, index = folder / _WHOLE, folder / _INDEX
+    whole, index = folder / WHOLE, folder / _INDEX
     for path, read in ((whole, read_tensors), (index, read_shards)):
         if path.exists():
             if path.is_file() and (problem := refusal(path)) is not None:
@@ -170,4 +184,4 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
     for file in others:
         if (problem := refusal(file) or (converted(file) if file.suffix in PICKLES else None)) is not None:
             raise CheckpointError(file, problem)
-    raise CheckpointError(folder, f"has no {_WHOLE}")
+    raise CheckpointError(folder, f"has no {WHOLE}")

@@ -10,7 +10,7 @@ import json
 import math
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ _BYTES = {
     "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
     "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8, "C64": 8,
 }  # fmt: skip
+_KINDS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64"}  # that are written
 _MOST_AXES = 8
 _LONGEST_AXIS = 1 << 40
 _FEW = 1 << 16  # numbers
@@ -118,22 +119,30 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def tensors_as_bytes(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> bytes:
-    """The file that holds these arrays of float64 and int64.
+    """The file that holds these arrays of floats and of int64.
 
     >>> len(tensors_as_bytes({"x": np.zeros(3)}, {"made by": "us"})) % 8
     0
     """
-    kinds = {np.dtype(np.float64): "F64", np.dtype(np.int64): "I64"}
+    return b"".join(tensors_as_parts(arrays, metadata))
+
+
+def tensors_as_parts(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> Iterator[bytes]:
+    """The same piece by piece: the header, then each array."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
-    parts, reached = [], 0
+    reached = 0
     for name, array in arrays.items():
-        part = np.ascontiguousarray(array).tobytes()
-        header[name] = {"dtype": kinds[array.dtype], "shape": list(array.shape), "data_offsets": [reached, reached + len(part)]}
-        parts.append(part)
-        reached += len(part)
+        header[name] = {
+            "dtype": _KINDS[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [reached, reached + array.nbytes],
+        }
+        reached += array.nbytes
     said = json.dumps(header, separators=(",", ":")).encode()
     said += b" " * (-len(said) % 8)
-    return b"".join([len(said).to_bytes(8, "little"), said, *parts])
+    yield len(said).to_bytes(8, "little") + said
+    for array in arrays.values():
+        yield np.ascontiguousarray(array).tobytes()
 
 
 def read_shards(index: Path) -> dict[str, Tensor]:

@@ -14,12 +14,13 @@ from exactformer.circuits.circuit import CircuitError
 from exactformer.model import Model
 from exactformer.model.operations.rotation import Rotate
 from exactformer.numbers.arrays import Array, matmul
+from exactformer.showing import Shown
 
 _MOST_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True)
-class CircuitTable:
+class CircuitTable(Shown):
     """A matrix with the names of its rows and columns, and what it says."""
 
     title: str
@@ -27,6 +28,9 @@ class CircuitTable:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: Array
+
+    def __repr__(self) -> str:
+        return f"<{self.title}, {' × '.join(map(str, self.values.shape))}>"
 
     @property
     def is_zero(self) -> bool:

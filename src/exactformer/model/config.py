@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, fields
+from reprlib import Repr
 from typing import Any
 
 from exactformer.model.fields import ConfigError, whole
@@ -11,6 +12,8 @@ from exactformer.model.layers.embedding import EmbeddingFields
 from exactformer.model.layers.mlp import MlpFields
 from exactformer.model.layers.norm import NormFields
 from exactformer.model.layers.rotary import RotaryFields
+
+_BRIEFLY = Repr()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,20 @@ class Config(EmbeddingFields, AttentionFields, RotaryFields, MlpFields, NormFiel
             raise ConfigError("shared_norm", 'goes with parallel = true, norm = "pre" and an MLP')
         if any(type(block) is not int or not 0 <= block < self.blocks for block in self.full_blocks):
             raise ConfigError("full_blocks", f"are not among the {self.blocks} blocks, counted from 0")
+
+    def __repr__(self) -> str:
+        """What is as usual is left out, and so is the middle of long lists and texts.
+
+        >>> Config(vocabulary=tuple("abcdefghijk"), dim=2, blocks=1, norm="none", mask="causal", scale="sqrt")
+        Config(norm='none', dim=2, mask='causal', scale='sqrt', vocabulary=('a', 'b', 'c', 'd', 'e', 'f', ...), blocks=1)
+        """
+        shown = [field.name for field in fields(self) if field.default is MISSING or field.name in self.changed()]
+        shown = [name for name in shown if name != "head_dim" or self.head_dim * self.heads != self.dim]
+        return f"Config({', '.join(f'{name}={_BRIEFLY.repr(getattr(self, name))}' for name in shown)})"
+
+    def differs(self, other: Config) -> str | None:
+        """The first field in which another configuration is not the same; None where there is none."""
+        return next((field.name for field in fields(self) if getattr(self, field.name) != getattr(other, field.name)), None)
 
     def changed(self) -> dict[str, Any]:
         """The fields that differ from their defaults, which change nothing.

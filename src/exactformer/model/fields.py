@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import MISSING, field
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from exactformer.messages import Refused, quoted
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from exactformer.model.config import Config
 
 Array = Any  # numpy.ndarray of numbers or of floats
+_FEW = 4  # weights that are named in a short text
 Condition = Callable[["Config"], bool]
 
 
@@ -69,3 +70,25 @@ def group(kind: type, when: Condition = _always, goes_with: str = "") -> Any:
     """Weights of a layer: which models have it, and in words."""
     metadata = {"kind": kind, "when": when, "goes_with": goes_with}
     return field(metadata=metadata) if when is _always else field(default=None, metadata=metadata)
+
+
+class Part:
+    """Weights of a model or of a layer of it."""
+
+    def named(self, prefix: str = "") -> Iterator[tuple[str, Array]]:
+        """Every weight that is there, with its name."""
+        for each in fields(self):  # type: ignore[arg-type]
+            value, name = getattr(self, each.name), prefix + each.name
+            if each.name == "blocks":
+                for n, block in enumerate(value):
+                    yield from block.named(f"{name}.{n}.")
+            elif "kind" in each.metadata and value is not None:
+                yield from value.named(f"{name}.")
+            elif value is not None:
+                yield name, value
+
+    def __repr__(self) -> str:
+        held = list(self.named())
+        few = [f"{name} {' × '.join(map(str, value.shape))}" for name, value in held[:_FEW]]
+        more = [f"… {len(held)} weights"] if len(held) > _FEW else []
+        return f"<{type(self).__name__}: {', '.join(few + more)}>"

@@ -22,12 +22,13 @@ from exactformer.model.operations.stream import ADD, SAME
 from exactformer.model.recorder import Handle, Note, Recorder, unnoted
 from exactformer.model.taking import sealed, taken
 from exactformer.model.weights import BlockWeights, Weights
+from exactformer.showing import Saved
 
 __all__ = ["InputError", "Model", "forward"]
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Saved):
     """A configuration with weights that fit it. They are its own: nobody can write to them."""
 
     config: Config
@@ -37,6 +38,18 @@ class Model:
         if type(self.config) is not Config:
             raise ConfigError("config", f"is of the class {type(self.config).__name__}, not Config")
         object.__setattr__(self, "weights", taken(self.config, self.weights))
+
+    def __repr__(self) -> str:
+        """
+        >>> from exactformer.worksheets import load
+        >>> load("capstone").model
+        <model: 2 dimensions, 1 block, 1 head, 3 tokens, 42 weights>
+        """
+        config = self.config
+        sizes = {"dimension": config.dim, "block": config.blocks, "head": config.heads, "token": len(config.vocabulary)}
+        sizes["weight"] = sum(value.size for _, value in self.weights.named())
+        counts = (f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s" for noun, count in sizes.items())
+        return f"<model: {', '.join(counts)}>"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """From another process, or a deep copy: arrays that this model alone holds."""

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactformer.model.axes import Axis
+from exactformer.model.axes import POSITION, TOKEN, Axis
 from exactformer.model.operations.operation import Operation
+from exactformer.showing import Plotted
 
 Remarks = tuple[tuple[int, str], ...]  # a position, and what is said of it
 
 
+class Words(NamedTuple):
+    """What positions and tokens are called."""
+
+    positions: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
+
+    def along(self, axis: Axis) -> tuple[str, ...]:
+        """The names of what an axis counts; () where it has none."""
+        return self.positions if axis is POSITION else self.tokens if axis is TOKEN else ()
+
+
 @dataclass(frozen=True)
-class Step:
+class Step(Plotted):
     """What was done, what was read, what came out."""
 
     name: str
@@ -26,6 +38,7 @@ class Step:
     axes: tuple[Axis, ...] = ()  # what its axes count
     labels: tuple[tuple[str, ...], ...] = ()  # what the columns stand for, for each head, where they have names
     note: str = ""  # what the worksheet says of it, which is the first of its remarks
+    words: Words = field(default=Words(), compare=False)
 
     @property
     def op(self) -> str:
@@ -52,7 +65,16 @@ class Step:
         return self.values[index]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(self.values, dtype=dtype)
+        return self.to_numpy() if dtype == np.float64 else np.array(self.values, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def to_numpy(self) -> Any:
+        """An array of the float64 nearest to each number, proved; what is hidden is −∞, what is undefined NaN."""
+        from exactformer.model.floating import nearest_floats  # which knows the arithmetics, and they know steps
+
+        return nearest_floats(self.values)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -68,4 +90,4 @@ class Step:
         return list(rows)
 
     def __repr__(self) -> str:
-        return f"{self.name} = {self.formula}\n{np.array2string(self.values, formatter={'all': str})}"
+        return f"<step {self.name} = {self.formula}, {' × '.join(map(str, self.shape))}>"

@@ -13,7 +13,7 @@ import numpy as np
 
 from exactformer.model.axes import DIMENSION, POSITION, TOKEN, Axis
 from exactformer.model.config import Config
-from exactformer.model.fields import Array, ConfigError, along, group
+from exactformer.model.fields import Array, ConfigError, Part, along, group
 from exactformer.model.layers.attention import AttentionWeights
 from exactformer.model.layers.mlp import MlpWeights
 from exactformer.model.layers.norm import NormWeights
@@ -29,8 +29,8 @@ def _both_normed(config: Config) -> bool:
     return _normed(config) and config.mlp > 0 and not config.shared_norm
 
 
-@dataclass(frozen=True, kw_only=True)
-class BlockWeights:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BlockWeights(Part):
     attn: AttentionWeights = group(AttentionWeights)
     mlp: MlpWeights | None = group(MlpWeights, when=lambda c: c.mlp > 0, goes_with="a width: model.mlp")
     ln1: NormWeights | None = group(NormWeights, when=_normed, goes_with='norm = "pre" or "post"')
@@ -41,18 +41,14 @@ class BlockWeights:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weights:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Weights(Part):
     W_E: Array = along(TOKEN, DIMENSION)
     W_pos: Array | None = along(POSITION, DIMENSION, when=lambda c: c.positions == "table", goes_with='positions = "table"')
     blocks: tuple[BlockWeights, ...] = ()
     ln_final: NormWeights | None = group(NormWeights, when=lambda c: c.final_norm, goes_with="final_norm = true")
     W_U: Array | None = along(DIMENSION, TOKEN, when=lambda c: c.unembedding == "own", goes_with='unembedding = "own"')
     b_U: Array | None = along(TOKEN, when=lambda c: c.unembedding != "none", goes_with="an unembedding", optional=True)
-
-    def named(self) -> Iterator[tuple[str, Array]]:
-        """Every weight that is there, with its name."""
-        yield from _named("", self)
 
 
 def block_of(name: str) -> int | None:
@@ -155,18 +151,6 @@ def rebuilt_weights(weights: Weights, values: dict[str, Any]) -> Weights:
 
     result: Weights = rebuilt(weights, "")
     return result
-
-
-def _named(prefix: str, part: Any) -> Iterator[tuple[str, Array]]:
-    for field in fields(part):
-        value, name = getattr(part, field.name), prefix + field.name
-        if field.name == "blocks":
-            for n, block in enumerate(value):
-                yield from _named(f"{name}.{n}.", block)
-        elif "kind" in field.metadata and value is not None:
-            yield from _named(f"{name}.", value)
-        elif value is not None:
-            yield name, value
 
 
 def _declared(prefix: str, kind: type, config: Config) -> Iterator[tuple[str, Declared]]:

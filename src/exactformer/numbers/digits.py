@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from flint import arb
@@ -214,3 +215,20 @@ def nearest_float(x: Number) -> float:
         except OverflowError:
             raise OverflowError(f"{brief(x)} is beyond the range of a float") from None
     raise Undecided(f"the float nearest to {brief(x)}", bits)
+
+
+def ball_float(b: arb) -> float:
+    """The float64 nearest to every number of a ball; NaN of one that encloses nothing, `Undecided` where they differ.
+
+    >>> ball_float(arb("0.25"))
+    0.25
+    >>> ball_float(arb("0.25 +/- 1e-9"))
+    Traceback (most recent call last):
+    exactformer.numbers.errors.Undecided: undecided: the float64 nearest to a number between 0.249999999 and 0.250000001 ...
+    """
+    if not b.is_finite():
+        return math.nan
+    low, high = (float(Fraction(*end)) for end in _ball_ends(b)[:2])
+    if low != high:
+        raise Undecided(f"the float64 nearest to a number between {low!r} and {high!r}", b.bits())
+    return low

@@ -22,7 +22,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Container, Iterator
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, overload
 
 from flint import arb, fmpq
 
@@ -64,6 +64,8 @@ class Operators(Protocol):
     def enclose(self, x: Number, bits: int, /) -> Enclosure: ...
     def digits(self, x: Number, n: int, /) -> str: ...
     def nearest_float(self, x: Number, /) -> float: ...
+    def rounded(self, x: Number, decimals: int, /) -> Exact: ...
+    def formatted(self, x: Number, spec: str, /) -> str: ...
     def written(self, x: Number, /) -> str: ...
     def simplified(self, x: Number, /) -> str: ...
     def latex(self, x: Number, /) -> str: ...
@@ -174,6 +176,18 @@ class Number:
     def to_float(self) -> float:
         """The float64 nearest to the value, proved."""
         return operators.nearest_float(self)
+
+    @overload
+    def __round__(self) -> int: ...
+    @overload
+    def __round__(self, decimals: int) -> Exact: ...
+    def __round__(self, decimals: int | None = None) -> int | Exact:
+        """To nearest, proved; an exact tie to the even digit. Without decimals, an integer."""
+        return int(operators.rounded(self, 0)) if decimals is None else operators.rounded(self, decimals)
+
+    def __format__(self, spec: str) -> str:
+        """f"{x:.20f}": proved digits."""
+        return operators.formatted(self, spec)
 
     # -- display
     @property

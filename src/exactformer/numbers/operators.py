@@ -16,10 +16,12 @@ from exactformer.numbers.functions import cos, exp, log, sin, tanh
 from exactformer.numbers.nodes import Definitions, Number, refuse_undefined
 from exactformer.numbers.parse import as_number
 from exactformer.numbers.powers import sqrt
+from exactformer.numbers.rounding import formatted, rounded
 
 __all__ = [
-    "add", "compare", "cos", "define", "digits", "divide", "enclose", "exp", "latex", "log", "multiply", "nearest_float", "negate",
-    "power", "sign", "simplified", "sin", "sqrt", "subtract", "tanh", "written", "written_latex",
+    "add", "compare", "cos", "define", "digits", "divide", "enclose", "exp", "formatted", "latex", "log", "multiply",
+    "nearest_float", "negate", "power", "rounded", "sign", "simplified", "sin", "sqrt", "subtract", "tanh", "written",
+    "written_latex",
 ]  # fmt: skip
 
 

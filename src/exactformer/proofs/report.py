@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from exactformer.messages import short
 from exactformer.proofs.domain import Classes, Tokens
 from exactformer.showing import Shown
 
@@ -53,7 +54,7 @@ class Leads:
     wrong: dict[int, int] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(repr=False)
 class Report(Shown):
     """What was shown. Counts are of sequences; `cases` of them were computed, the others are renamings of these."""
 
@@ -74,6 +75,10 @@ class Report(Shown):
     loss: tuple[Fraction, Fraction] | None = None  # two ends around the mean cross-entropy, where it was asked for
 
     asked: str = "everywhere"  # which of the CLAIMS about the rule
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count:,} {verdict}" for verdict, count in self.counts.items() if count)
+        return f"<theorem {self.verdict}: {short(self.statement, 100)}; sequences: {counts}>"
 
     @property
     def answer(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from exactformer.messages import few
 from exactformer.referee.outputs import Engine
 from exactformer.referee.verdicts import BY_ROUNDING, UNDECIDED, VERDICTS, WRONG
 from exactformer.showing import Shown
@@ -20,6 +21,11 @@ class Judgements(Shown):
     prompts: tuple[tuple[int, ...], ...]
     records: tuple[dict[str, Any], ...]
     model: str  # its hash
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count:,} {verdict}" for verdict, count in self.counts().items() if count)
+        engines = few(engine.name for engine in self.engines)
+        return f"<judgements of {engines} on {len(self.prompts):,} prompt{'s' * (len(self.prompts) != 1)}: {counts}>"
 
     def of(self, engine: str) -> Iterator[dict[str, Any]]:
         """The records of one engine that belong to positions."""

@@ -15,20 +15,25 @@ from exactformer.certificates.expected import Expected
 from exactformer.render.certificates import Name, audit_text, conclusions, error, expected_text, log2, margin, verdict
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 60, 28
-STYLE = """
+PLOT_STYLE = """
+svg { max-width: 100%; height: auto; font: 11px ui-monospace, monospace }
+.radius { stroke: #06708a; fill: none; stroke-width: 2 } .point { fill: #06708a }
+.unit { stroke: #b36b00; fill: none; stroke-dasharray: 4 3 } .axis { stroke: #889 } svg text { fill: #667 }
+"""
+STYLE = (
+    PLOT_STYLE
+    + """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; margin: .5rem 0 1rem }
 td, th { padding: .15rem 1.2rem .15rem 0; text-align: left; vertical-align: top }
 code { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere }
-svg { max-width: 100%; height: auto; font: 11px ui-monospace, monospace }
-.radius { stroke: #06708a; fill: none; stroke-width: 2 } .point { fill: #06708a }
-.unit { stroke: #b36b00; fill: none; stroke-dasharray: 4 3 } .axis { stroke: #889 } svg text { fill: #667 }
 .wrong { color: #b3261e }
 @media (prefers-color-scheme: dark) {
   body { background: #15181c; color: #e6e8ea } svg text { fill: #9aa } .radius { stroke: #5cc8e0 } .point { fill: #5cc8e0 }
   .wrong { color: #ff8a80 }
 }
 """
+)
 
 
 def page(
@@ -41,12 +46,7 @@ def page(
 ) -> str:
     """HTML that stands alone."""
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    given = " ".join(name(i) for i in certificate.ids)
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        f"<p>Given <code>{escape(given)}</code>. Model <code>{certificate.model}</code>.</p><p>{escape(CLAIM)}</p>",
-        *(_claim(claim, n, name) for n, claim in enumerate(certificate.tokens, start=1)),
-    ]
+    parts = [f"<h1>{escape(title)}</h1>", claims_html(certificate, name)]
     if audit is not None:
         kind = "right" if audit.agrees else "wrong"
         parts.append(f'<h2>Audit</h2><p class="{kind}">{escape(audit_text(audit).strip())}</p>')
@@ -60,6 +60,16 @@ def page(
     parts.append(f"<h2>Made with</h2><table>{rows}<tr><td>tables</td><td><code>{certificate.tables}</code></td></tr></table>")
     body = "\n".join(parts)
     return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
+
+
+def claims_html(certificate: Certificate, name: Name) -> str:
+    """What is claimed: of which model and input, and a section for each token."""
+    given = " ".join(name(i) for i in certificate.ids)
+    parts = [
+        f"<p>Given <code>{escape(given)}</code>. Model <code>{certificate.model}</code>.</p><p>{escape(CLAIM)}</p>",
+        *(_claim(claim, n, name) for n, claim in enumerate(certificate.tokens, start=1)),
+    ]
+    return "\n".join(parts)
 
 
 def _claim(claim: Claim, number: int, name: Name) -> str:

@@ -41,6 +41,12 @@ def claim_text(claim: Claim, number: int, name: Name, paint: Paint = plain) -> s
     return "\n".join([*lines, *(f"  {label:<8}{text}".rstrip() for label, text in rows)]) + "\n"
 
 
+def text(certificate: Certificate, name: Name) -> str:
+    """What is claimed, token by token."""
+    claims = (claim_text(claim, n, name) for n, claim in enumerate(certificate.tokens, start=1))
+    return heading(f"model {certificate.model[:12]}", certificate.ids, name) + "".join(claims)
+
+
 def verdict(claim: Claim, name: Name) -> str:
     if claim.token is None:
         return claim.why if claim.why.startswith("undecided") else f"undecided: {claim.why}"

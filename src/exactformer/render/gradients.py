@@ -64,11 +64,16 @@ def _verdict(descent: Descent) -> str:
     return f"the loss {_CHANGES[(after - before).sign()]}, proved"
 
 
+def loss_change(descent: Descent, digits: int) -> list[str]:
+    """What a step does to the loss, and the loss before and after."""
+    before, after = show(descent.before, digits), show(descent.after, digits)
+    return [_verdict(descent), f"before {before.digits or before.text}", f"after  {after.digits or after.text}"]
+
+
 def descent_lines(descent: Descent, rate: str, digits: int, width: int = 120) -> list[str]:
     """A step of gradient descent: the new weights, and whether the loss is proved to fall."""
-    before, after = show(descent.before, digits), show(descent.after, digits)
-    lines = [f"a step of {rate} against the gradient: {_verdict(descent)}"]
-    lines += [f"  before {before.digits or before.text}", f"  after  {after.digits or after.text}"]
+    first, *losses = loss_change(descent, digits)
+    lines = [f"a step of {rate} against the gradient: {first}", *(f"  {line}" for line in losses)]
     for name, values in descent.model.weights.named():
         lines.append(f"  {name}")
         step = Step(name, WEIGHT, (), values)

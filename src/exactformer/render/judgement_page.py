@@ -14,7 +14,7 @@ from exactformer.render.judgements import COLUMNS, Name, conclusions, problems, 
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _RIGHT = 760, 320, 62, 46, 150
 _COLOURS = ("#06708a", "#b36b00", "#7b4fa6", "#3d7a2a", "#b3261e", "#5a6570", "#8a6d00", "#005a9c")
-_PLOT = (
+PLOT_STYLE = (
     "svg{font:11px ui-monospace,monospace;max-width:100%;height:auto}"
     "svg text{fill:#667}.axis{stroke:#889;stroke-width:1}.same{stroke:#889;stroke-dasharray:4 3}"
 )
@@ -31,6 +31,13 @@ class Series:
 def page(report: Judgements, title: str, name: Name) -> str:
     """HTML that stands alone."""
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    head += f"<style>{STYLE}{PLOT_STYLE}</style>"
+    shown = f"<h1>{escape(title)}</h1>{body(report, name)}"
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{shown}\n</body></html>\n'
+
+
+def body(report: Judgements, name: Name) -> str:
+    """How many verdicts each engine has, what is not right, and the plots."""
     cells = "".join(f"<th>{escape(column)}</th>" for column in ("engine", *COLUMNS))
     rows = "".join(
         f"<tr><td>{escape(engine)}</td>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
@@ -38,13 +45,12 @@ def page(report: Judgements, title: str, name: Name) -> str:
     )
     items = "".join(f"<li>{escape(line)}</li>" for line in (*conclusions(report), *(told(each, name) for each in problems(report))))
     plots = "".join(f"<figure>{plot}<figcaption>{escape(caption)}</figcaption></figure>" for plot, caption in figures(report))
-    body = (
-        f"<h1>{escape(title)}</h1><p>{len(report.prompts):,} prompts; the true values are proved. "
+    return (
+        f"<p>{len(report.prompts):,} prompts; the true values are proved. "
         f"Model <code>{report.model}</code>.</p>"
         f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="verdicts"><table><tr>{cells}</tr>{rows}</table></div>'
         f"{f'<h2>What is not right</h2><ul>{items}</ul>' if items else ''}{plots}"
     )
-    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}{_PLOT}</style></head>\n<body>\n{body}\n</body></html>\n'
 
 
 def figures(report: Judgements) -> list[tuple[str, str]]:

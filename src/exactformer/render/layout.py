@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exactformer.messages import printable
+from exactformer.model import Config
 from exactformer.model.axes import NOTHING, POSITION, TOKEN
 from exactformer.numbers import Exact, exact
 from exactformer.render.values import Shown, largest, show
@@ -86,9 +87,9 @@ class Section:
     output: Output | None  # None where the model has no unembedding
 
 
-def sections(trace: Trace, digits: int = 12) -> Iterator[Section]:
-    for position, token in enumerate(trace.tokens):
-        lines = [line for step in trace.shown(position) if step.op != "argmax" for line in _lines(step, position, trace, digits)]
+def sections(trace: Trace, digits: int = 12, first: int = 0) -> Iterator[Section]:
+    for position, token in list(enumerate(trace.tokens))[first:]:
+        lines = [line for step in trace.shown(position) if step.op != "argmax" for line in lines_of(step, position, digits)]
         yield Section(position, printable(token), tuple(lines), trace.output[position] if trace.output else None)
 
 
@@ -97,9 +98,10 @@ def tokens(trace: Trace) -> str:
     return " ".join(map(printable, trace.tokens))
 
 
-def _lines(step: Step, position: int, trace: Trace, digits: int) -> Iterator[Line]:
+def lines_of(step: Step, position: int, digits: int = 12) -> Iterator[Line]:
+    """A step at one position: a line, or one for each head."""
     rows = step.at(position)
-    columns = tuple(map(printable, trace.model.config.vocabulary)) if step.axes[-1] is TOKEN else ()
+    columns = tuple(map(printable, step.words.tokens)) if step.axes and step.axes[-1] is TOKEN else ()
     for head, row in enumerate(rows):
         which = head if len(rows) > 1 else None
         if len(row) > _WIDEST:
@@ -169,7 +171,10 @@ _KINDS = {"layer": "", "rms": " (RMS)"}
 
 def summary(trace: Trace) -> str:
     """The configuration in one line."""
-    config = trace.model.config
+    return described(trace.model.config)
+
+
+def described(config: Config) -> str:
     parts = [
         f"{config.dim} dimensions",
         count(config.heads, "head") + (f" ({config.kv_heads} of keys)" if config.kv_heads else ""),

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from exactformer.circuits.matrices import CircuitTable
+from exactformer.messages import printable
 from exactformer.model.arithmetics.exact import MASKED
-from exactformer.model.axes import POSITION, TOKEN
 from exactformer.numbers import Exact, Named
 from exactformer.numbers.digits import fixed_decimals
 from exactformer.render.values import show
-from exactformer.trace import Trace
+from exactformer.trace import Step, Trace
 
 
 def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
@@ -46,25 +46,40 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def step(trace: Trace, name: str, decimals: int | None, digits: int = 12) -> str:
+    return table(trace[name], decimals, digits)
+
+
+def table(found: Step, decimals: int | None = None, digits: int = 12) -> str:
     """One step as a whole: a table for each head, tokens naming the rows and, where they are positions, the columns."""
-    found = trace[name]
-    matrices = list(found.values) if found.by_head else [found.values]
     lines = [f"{found.name} = {found.formula}"]
-    for head, matrix in enumerate(matrices):
-        lines += [f"head {head}"] if len(matrices) > 1 else []
+    for head, matrix in enumerate(matrices(found)):
+        lines += [f"head {head}"] if len(matrices(found)) > 1 else []
         cells = [[entry(value, decimals, digits) for value in row] for row in matrix]
-        lines += ["  " + line for line in grid(trace.tokens, _columns(trace, name, head, matrix.shape[1]), cells)]
+        lines += ["  " + line for line in grid(row_names(found, len(matrix)), column_names(found, head, matrix.shape[1]), cells)]
     return "\n".join(lines) + "\n"
 
 
-def _columns(trace: Trace, name: str, head: int, width: int) -> Sequence[str]:
-    found = trace[name]
-    if found.axes[-1] is TOKEN:
-        return trace.model.config.vocabulary
-    if found.axes[-1] is POSITION:
-        return trace.tokens
-    labels = found.labels[head] if found.labels else ()
-    return [*labels, *("" if labels else str(n) for n in range(len(labels), width))]
+def matrices(found: Step) -> list[Any]:
+    """A matrix for each head, or one alone; a vector is a row."""
+    values = np.asarray(found.values)
+    return list(values) if values.ndim == 3 else [np.atleast_2d(values)]
+
+
+def row_names(found: Step, count: int) -> list[str]:
+    """What the rows stand for: positions, by their tokens, or tokens; else their numbers."""
+    named = found.words.along(found.axes[-2]) if len(found.axes) > 1 else ()
+    return _named(named, count, "" if count == 1 else None)
+
+
+def column_names(found: Step, head: int, count: int) -> list[str]:
+    labels = found.labels[head] if found.labels else found.words.along(found.axes[-1]) if found.axes else ()
+    return _named(labels, count, "" if found.labels else None)
+
+
+def _named(names: Sequence[str], count: int, otherwise: str | None) -> list[str]:
+    """The names, printable, and for what has none its number, or what else is said."""
+    rest = [str(n) if otherwise is None else otherwise for n in range(len(names), count)]
+    return [*map(printable, names[:count]), *rest]
 
 
 def entry(value: Any, decimals: int | None, digits: int = 12) -> str:

@@ -23,17 +23,18 @@ from exactformer.trace import Trace
 _WIDTH = 100
 _RIGHT = {PROVED: True, REFUTED: False}
 _DIGITS = 6
+COLUMNS = ("sequences", "least lead", "at")
 
 
 def text(report: Report, worksheet: Any = None, command: Sequence[str] = (), paint: Paint = plain, width: int | None = None) -> str:
     """With a worksheet, where the first counterexample looks; with the `command` that traces it, that too."""
-    lines = [*wrap(f"Theorem: {report.statement}.", min(width or _WIDTH, _WIDTH)), "", *_told(report), ""]
+    lines = [*wrap(f"Theorem: {report.statement}.", min(width or _WIDTH, _WIDTH)), "", *told(report), ""]
     lines += [f"  {line}" for line in _kinds(report, width)]
-    lines += ["", judged(f"{report.verdict.upper()}: {_counted(report)}", _RIGHT.get(report.verdict), paint)]
+    lines += ["", judged(f"{report.verdict.upper()}: {counted(report)}", _RIGHT.get(report.verdict), paint)]
     if report.asked != "everywhere":
         lines.append(judged(f"Claim: {CLAIMS[report.asked]}: {report.answer.upper()}", _RIGHT.get(report.answer), paint))
-    for failure in report.failures:
-        lines.append(f"  {judged(f'{failure.verdict}: {_failed(failure)}', _RIGHT.get(failure.verdict), paint)}")
+    failed = zip(report.failures, failure_lines(report), strict=True)
+    lines += [f"  {judged(line, _RIGHT.get(failure.verdict), paint)}" for failure, line in failed]
     if worksheet is not None and report.failures:
         first = report.failures[0].tokens
         lines += _attention(_traced(worksheet, first, report.arithmetic))
@@ -65,7 +66,7 @@ def _attention(trace: Trace | None) -> list[str]:
     return ["", title, *(f"  {line}" for line in grid(list(rows), trace.tokens, cells))] if rows else []
 
 
-def _told(report: Report) -> list[str]:
+def told(report: Report) -> list[str]:
     groups = [" ".join(members) for members in report.classes if len(members) > 1]
     alike = f" (interchangeable, proved: {'; '.join(groups)})" if groups else ""
     resumed = f"; {report.resumed:,} of them by an earlier run" if report.resumed else ""
@@ -75,14 +76,22 @@ def _told(report: Report) -> list[str]:
     ]
 
 
-def _counted(report: Report) -> str:
+def counted(report: Report) -> str:
     return ", ".join(f"{number:,} sequences {verdict}" for verdict, number in report.counts.items())
 
 
+def kind_rows(report: Report) -> list[list[str]]:
+    """The kinds of sequences: their name, how many there are, the least lead, and where that is."""
+    return [[name, f"{kind.sequences:,}", _least(kind.margin), " ".join(kind.at)] for name, kind in sorted(report.kinds.items())]
+
+
 def _kinds(report: Report, width: int | None) -> list[str]:
-    rows = sorted(report.kinds.items())
-    cells = [[f"{kind.sequences:,}", _least(kind.margin), " ".join(kind.at)] for _, kind in rows]
-    return grid([name for name, _ in rows], ["sequences", "least lead", "at"], cells, width)
+    rows = kind_rows(report)
+    return grid([row[0] for row in rows], COLUMNS, [row[1:] for row in rows], width)
+
+
+def failure_lines(report: Report) -> list[str]:
+    return [f"{failure.verdict}: {_failed(failure)}" for failure in report.failures]
 
 
 def _least(margin: Fraction | None) -> str:

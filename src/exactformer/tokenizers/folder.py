@@ -10,9 +10,10 @@ from exactformer.tokenizers.byte_pair_tokenizer import BytePairTokenizer
 from exactformer.tokenizers.byte_pairs import spelled, unspelled
 from exactformer.tokenizers.components import around
 from exactformer.tokenizers.fields import Fields, fields_of, read_bytes, read_fields, read_text
+from exactformer.tokenizers.lists import LISTS, listed_tokenizer
 from exactformer.tokenizers.packaged import byte_level
 from exactformer.tokenizers.settings import check_settings, read_settings
-from exactformer.tokenizers.tokenizer import TokenizerError
+from exactformer.tokenizers.tokenizer import Tokenizer, TokenizerError
 
 _TOP = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 _MODEL = (
@@ -23,7 +24,7 @@ _ADDED = ("id", "content", "single_word", "lstrip", "rstrip", "normalized", "spe
 _END = "<|endoftext|>"
 
 
-def load_tokenizer(folder: str | Path) -> BytePairTokenizer:
+def load_tokenizer(folder: str | Path) -> Tokenizer:
     """The tokenizer that a model folder holds.
 
     >>> load_tokenizer("no-such-folder")
@@ -32,6 +33,8 @@ def load_tokenizer(folder: str | Path) -> BytePairTokenizer:
     """
     folder = Path(folder)
     settings = read_settings(folder)
+    if not has_byte_pairs(folder) and (listed := listed_tokenizer(folder)) is not None:
+        return listed
     if (path := folder / "tokenizer.json").exists():
         tokenizer = read_tokenizer_json(path)
     elif (folder / "vocab.json").exists() or (folder / "merges.txt").exists():
@@ -42,9 +45,18 @@ def load_tokenizer(folder: str | Path) -> BytePairTokenizer:
     return tokenizer
 
 
+def has_byte_pairs(folder: Path) -> bool:
+    return any((folder / file).exists() for file in ("tokenizer.json", "vocab.json", "merges.txt"))
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Is there a file that says how a text is cut into tokens?"""
+    return has_byte_pairs(folder) or any((folder / file).exists() for file in LISTS)
+
+
 def read_tokenizer_json(path: Path) -> BytePairTokenizer:
     """A tokenizer.json with byte-pair encoding, of bytes or of characters that fall back to bytes; what is not known is refused."""
-    from tokenizers import Tokenizer
+    from tokenizers import Tokenizer as Library
 
     data = read_bytes(path)
     top = fields_of(data, path)
@@ -78,7 +90,7 @@ def read_tokenizer_json(path: Path) -> BytePairTokenizer:
         if id >= len(ids.keys() | added.keys()):
             raise top.error("post_processor", f"puts the id {described(id)} around the text, which no token has")
     try:
-        library = Tokenizer.from_buffer(data)
+        library = Library.from_buffer(data)
     except Exception as error:  # whatever the library raises
         raise TokenizerError(f"{path}: is not read by the tokenizers library ({described(str(error))})") from None
     for content, id in added.items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exactformer.arithmetics import adjoints, kind
+from exactformer.messages import quoted
 from exactformer.model import Model
 from exactformer.model.backward import backward
 from exactformer.model.fields import ConfigError
@@ -16,12 +17,14 @@ from exactformer.model.operations.others import GIVEN, OF_CROSS_ENTROPY, Summed
 from exactformer.model.step import Step
 from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, array, exact
+from exactformer.showing import Plotted, Shown
+from exactformer.trace.steps import Steps
 from exactformer.trace.trace import Trace, run
 
 
 @dataclass(frozen=True)
-class Gradient:
-    """Gradients by name: `gradient["grad.blocks.0.attn.W_Q"]` is a step like those of a trace."""
+class Gradient(Plotted, Steps):
+    """Gradients by name: `gradient["attn.W_Q"]`, which is `grad.blocks.0.attn.W_Q`, is a step like those of a trace."""
 
     trace: Trace
     targets: tuple[str, ...]  # () where the upstream gradient was given
@@ -29,14 +32,10 @@ class Gradient:
     steps: tuple[Step, ...]
     weights: dict[str, Any]
 
-    def __getitem__(self, name: str) -> Step:
-        for step in self.steps:
-            if step.name == name:
-                return step
-        raise KeyError(f"no gradient {name!r}; there are {', '.join(step.name for step in self.steps)}")
+    _kind, _prefix = "gradient", "grad."
 
     def __repr__(self) -> str:
-        return f"<gradient of {' '.join(self.trace.tokens)!r}: {len(self.steps)} steps>"
+        return f"<gradient of {quoted(' '.join(self.trace.tokens))}: {len(self.steps)} steps, {self.trace.arithmetic}>"
 
 
 def gradient(
@@ -92,12 +91,15 @@ def usual_gradient(trace: Trace, targets: str = "") -> Gradient:
 
 
 @dataclass(frozen=True)
-class Descent:
+class Descent(Shown):
     """One step of gradient descent: new weights, and the loss before and after."""
 
     model: Model
     before: Any
     after: Any
+
+    def __repr__(self) -> str:
+        return f"<step of gradient descent of {self.model!r}>"
 
 
 def descend(gradient: Gradient, rate: Exact) -> Descent:

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from exactformer.arithmetics import arithmetic, kind
+from exactformer.messages import quoted
 from exactformer.model import Choice, InputError, Model, Step, Values, forward
 from exactformer.model.axes import HEAD, POSITION, Axis
 from exactformer.model.operations.attention import ARGMAX, SOFTMAX
 from exactformer.model.operations.others import WEIGHT
 from exactformer.model.recorder import Note, unnoted
+from exactformer.model.step import Words
 from exactformer.model.weights import declared
 from exactformer.numbers import Named
-from exactformer.showing import Shown
+from exactformer.showing import Plotted
+from exactformer.trace.steps import Steps
 
 if TYPE_CHECKING:
     from exactformer.trace.explanation import Explanation
@@ -40,8 +43,8 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Trace(Shown):
-    """A whole pass. `trace["blocks.0.attn.pattern"]` is a step, `trace.logits` an array, `trace.token(1)` a token."""
+class Trace(Plotted, Steps):
+    """A whole pass. `trace["pattern"]` is a step, `trace.logits` an array, `trace.token(1)` a token."""
 
     model: Model
     title: str
@@ -52,15 +55,6 @@ class Trace(Shown):
     stopped: tuple[str | None, ...]  # for every position, the named step that it stops at, if it stops
     pieces: tuple[Any, ...] = ()  # what a tokenizer cut the input into, where one did
 
-    def __getitem__(self, name: str) -> Step:
-        for step in self.steps:
-            if step.name == name:
-                return step
-        raise KeyError(f"no step {name!r}; the steps are {', '.join(step.name for step in self.steps)}")
-
-    def __iter__(self) -> Iterator[Step]:
-        return iter(self.steps)
-
     @property
     def logits(self) -> Any:
         return self["logits"].values
@@ -68,8 +62,10 @@ class Trace(Shown):
     @cached_property
     def weights(self) -> tuple[Step, ...]:
         """The weights, as steps that read nothing."""
-        known = declared(self.model.config)
-        return tuple(Step(name, WEIGHT, (), values, axes=known[name].axes) for name, values in self.model.weights.named())
+        known, words = declared(self.model.config), Words((), self.model.config.vocabulary)
+        return tuple(
+            Step(name, WEIGHT, (), values, axes=known[name].axes, words=words) for name, values in self.model.weights.named()
+        )
 
     def axes(self, name: str) -> tuple[Axis, ...]:
         """What the axes of a step, of a weight or of their gradients count."""
@@ -107,7 +103,7 @@ class Trace(Shown):
         return lens(self, position)
 
     def __repr__(self) -> str:
-        return f"<trace of {' '.join(self.tokens)!r}: {len(self.steps)} steps, {self.arithmetic}>"
+        return f"<trace of {quoted(' '.join(self.tokens))}: {len(self.steps)} steps, {self.arithmetic}>"
 
     def shown(self, position: int) -> Iterator[Step]:
         """The steps of one position, up to the one that it stops at."""
@@ -146,6 +142,7 @@ def run(
     ids = model.ids(words)
     ops = arithmetic(arithmetic_name) if ops is None else ops
     steps: list[Step] = []
+    called = Words(words, model.config.vocabulary)
     axes = {"tokens": (POSITION,)} | {name: weight.axes for name, weight in declared(model.config).items()}
 
     def note(step: Step) -> Any:
@@ -153,7 +150,7 @@ def run(
         step = replace(step, values=patched(step))
         values = ops.shown(step.values)
         axes[step.name] = step.operation.axes(values.ndim, [axes.get(read, _UNSEEN) for read in step.reads])
-        steps.append(replace(step, values=values, axes=axes[step.name]))
+        steps.append(replace(step, values=values, axes=axes[step.name], words=called))
         return step.values
 
     result = forward(model, ids, ops, note)

@@ -34,9 +34,9 @@ from exactformer.web import document, single_file
 from exactformer.web.distributions import distribution as distributed
 from exactformer.web.distributions import strategy_of
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
-from exactformer.web.worksheet_text import given_in_words, written
 from exactformer.worksheets import example_text, examples
 from exactformer.worksheets.worksheet import parse
+from exactformer.worksheets.writing import given_in_words, written
 
 REFUSED = (Refused, Undecided)
 _MOST_PAIRS = 20_000  # of tokens, laid out against each other

@@ -21,7 +21,7 @@ from exactformer.checkpoints.safetensors import Tensor, read_tensors
 from exactformer.messages import Refused, quoted
 from exactformer.model import BlockWeights, Config, ConfigError, Model, Weights
 from exactformer.model.weights import assembled, declared
-from exactformer.numbers import Exact
+from exactformer.numbers import Exact, Number, Undecided, UndefinedValue, closed_form
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.numbers.parse import exact_decimals
 from exactformer.reading import Decimal, described
@@ -151,14 +151,24 @@ def _setting(fields: Table, name: str, kind: Any) -> Any:
         return _listed(fields, name, get_args(kind)[0])
     kinds = get_args(kind) if get_origin(kind) is UnionType or get_origin(kind) is Union else (kind,)
     words = tuple(word for each in kinds if get_origin(each) is Literal for word in get_args(each))
-    if Exact not in kinds:
+    if Exact not in kinds and Number not in kinds:
         return fields.one_of(name, words)
     value = fields.take(name)
     if isinstance(value, str) and not isinstance(value, Decimal) and value in words:
         return value
+    if Number in kinds and isinstance(value, str) and not isinstance(value, Decimal):
+        return _closed(fields, name, value, words)
     if words and isinstance(value, str) and not isinstance(value, Decimal) and value[:1] not in "+-.0123456789":
         raise fields.error(name, f"is {described(value)}, not one of {', '.join(words)}, or a number")
     return fields.exact(value, name)
+
+
+def _closed(fields: Table, name: str, text: str, words: tuple[str, ...]) -> Number:
+    """A fraction, or a formula such as "8^(-1/2)"."""
+    try:
+        return closed_form(text)
+    except (ValueError, UndefinedValue, Undecided) as error:
+        raise fields.error(name, f"is {described(text)}, not one of {', '.join(words)}, or a number: {error}") from None
 
 
 def _listed(fields: Table, name: str, kind: type) -> tuple[Any, ...]:

@@ -16,12 +16,15 @@ from exactformer.checkpoints.foreign import refusal
 from exactformer.checkpoints.hub import could_be_named
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import narrated
+from exactformer.messages import quoted
 from exactformer.model import InputError, Model
 from exactformer.model.recorder import Note, unnoted
 from exactformer.model.sight import Mask
 from exactformer.proofs.rules import Lookup
 from exactformer.reading import decoded, read_regular, toml_table
+from exactformer.showing import Saved
 from exactformer.tokenizers import Piece, Tokenizer, WordTokenizer, gpt2, load_tokenizer
+from exactformer.tokenizers.folder import has_tokenizer
 from exactformer.tokenizers.settings import check_settings, read_settings
 from exactformer.tokenizers.tokenizer import checked_id
 from exactformer.trace import Step, Trace, run
@@ -38,7 +41,7 @@ LARGEST = 8 * 2**20  # bytes of a worksheet: far more than can be computed exact
 
 
 @dataclass(frozen=True)
-class Worksheet:
+class Worksheet(Saved):
     """What a worksheet says. `trace()` runs its own input, `trace("b a")` another."""
 
     model: Model
@@ -56,7 +59,7 @@ class Worksheet:
     words: bool = True  # without a tokenizer, is a prompt cut at its blanks? Not where tokens have ids and no names
 
     def __repr__(self) -> str:
-        return f"<worksheet {self.title!r}: {' '.join(self.tokens)!r}>"
+        return f"<worksheet {quoted(self.title)}: {quoted(' '.join(self.tokens))}, {self.model!r}>"
 
     def trace(
         self,
@@ -225,8 +228,7 @@ def outlined(source: str | os.PathLike[str], text: bool = False) -> tuple[Worksh
 
 
 def _folder_tokenizer(folder: Path) -> Tokenizer | None:
-    has_one = any((folder / file).exists() for file in ("tokenizer.json", "vocab.json"))
-    return load_tokenizer(folder) if has_one else None
+    return load_tokenizer(folder) if has_tokenizer(folder) else None
 
 
 def _checkpoint(name: str, reading: Reading) -> Worksheet:

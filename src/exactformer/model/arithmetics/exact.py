@@ -44,6 +44,9 @@ class _Masked:
     def __repr__(self) -> str:
         return "-inf"
 
+    def __format__(self, spec: str) -> str:
+        return format(float("-inf"), spec)
+
 
 MASKED = _Masked()
 _TWO = Exact(fmpq(2))

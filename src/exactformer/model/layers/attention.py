@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from exactformer.model.arithmetics.roles import FusedLayers
 from exactformer.model.axes import DIMENSION, HEAD, HEAD_DIMENSION, KEY_HEAD
-from exactformer.model.fields import Array, ConfigError, along, group, one_of, positive, setting, whole
+from exactformer.model.fields import Array, ConfigError, Part, along, group, one_of, positive, setting, whole
 from exactformer.model.layers.norm import HeadNormWeights, head_norm
 from exactformer.model.operations.activations import Cap
 from exactformer.model.operations.attention import HARDMAX, MIX, SCORES, SHIFT, SOFTMAX, Erase, Hide, Scale
@@ -16,7 +16,7 @@ from exactformer.model.operations.rotation import Rotate, Share
 from exactformer.model.recorder import Handle, Recorder
 from exactformer.model.rotary import Rotary
 from exactformer.model.sight import Mask, Sight
-from exactformer.numbers import Exact, Number, array, exact, sqrt
+from exactformer.numbers import Exact, Number, Undefined, array, exact, sqrt
 
 if TYPE_CHECKING:
     from exactformer.model.config import Config
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class AttentionFields:
     dim: int
     mask: Mask  # causal: j ≤ i; strict: j < i; none
-    scale: Exact | Literal["none", "sqrt"]  # scores are multiplied by 1, by 1/√head_dim, or by a number
+    scale: Number | Literal["none", "sqrt"]  # scores are multiplied by 1, by 1/√head_dim, or by a number, exact or a closed form
     scale_by_block: bool = setting(False, worksheet="cannot")  # are the scores of block n divided by n + 1 besides?
     heads: int = 1
     head_dim: int = 0  # 0: dim / heads
@@ -55,6 +55,8 @@ class AttentionFields:
             raise ConfigError("kv_heads", f"{self.kv_heads} heads of keys do not divide the {self.heads} heads of queries")
         if not isinstance(self.scale, Number):
             one_of("scale", self.scale, ("none", "sqrt"))
+        elif isinstance(self.scale, Undefined):
+            raise ConfigError("scale", f"is undefined: {self.scale.why}")
         positive("score_cap", self.score_cap)
         if self.window and self.mask == "none":
             raise ConfigError("window", 'goes with a mask: mask = "causal" or "strict"')
@@ -95,8 +97,8 @@ class AttentionFields:
 _QK_NORM: dict[str, Any] = {"when": lambda c: c.qk_norm, "goes_with": "qk_norm = true"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttentionWeights:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AttentionWeights(Part):
     W_Q: Array = along(HEAD, DIMENSION, HEAD_DIMENSION)
     W_K: Array = along(KEY_HEAD, DIMENSION, HEAD_DIMENSION)
     W_V: Array = along(KEY_HEAD, DIMENSION, HEAD_DIMENSION)

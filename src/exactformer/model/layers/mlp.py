@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from exactformer.model.arithmetics.roles import Activation, FusedLayers
 from exactformer.model.axes import DIMENSION, UNIT
-from exactformer.model.fields import Array, along, one_of, setting, whole
+from exactformer.model.fields import Array, Part, along, one_of, setting, whole
 from exactformer.model.operations.activations import ACTIVATIONS, Gate
 from exactformer.model.operations.products import LINEAR
 from exactformer.model.recorder import Handle, Recorder
@@ -31,8 +31,8 @@ class MlpFields:
 _GATED: dict[str, Any] = {"when": lambda c: c.mlp_kind == "gated", "goes_with": 'mlp_kind = "gated"'}
 
 
-@dataclass(frozen=True, kw_only=True)
-class MlpWeights:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MlpWeights(Part):
     W_in: Array = along(DIMENSION, UNIT)
     W_out: Array = along(UNIT, DIMENSION)
     b_in: Array | None = along(UNIT, optional=True)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from exactformer.model.arithmetics.roles import FusedLayers
 from exactformer.model.axes import DIMENSION, HEAD_DIMENSION
-from exactformer.model.fields import Array, ConfigError, along, one_of, setting
+from exactformer.model.fields import Array, ConfigError, Part, along, one_of, setting
 from exactformer.model.operations.norms import CENTER, MEAN, MEAN_SQUARE, VARIANCE, Deviation, Normalise, RootMeanSquare
 from exactformer.model.recorder import Handle, Recorder
 from exactformer.numbers import Exact, array
@@ -43,16 +43,16 @@ class NormFields:
             raise ConfigError("epsilon", f"{self.epsilon} is negative")
 
 
-@dataclass(frozen=True, kw_only=True)
-class NormWeights:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NormWeights(Part):
     w: Array = along(DIMENSION, usual=lambda c: array([0 if c.norm_unit else 1] * c.dim))  # γ
     b: Array | None = along(
         DIMENSION, when=lambda c: c.norm_kind == "layer", goes_with='norm_kind = "layer"', usual=lambda c: array([0] * c.dim)
     )  # β
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeadNormWeights:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class HeadNormWeights(Part):
     w: Array = along(HEAD_DIMENSION, usual=lambda c: array([0 if c.norm_unit else 1] * c.head_dim))
 
 

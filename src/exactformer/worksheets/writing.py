@@ -1,20 +1,28 @@
-"""A worksheet written out as TOML, so that what was changed on the page can be kept, and read again."""
+"""A worksheet written out as TOML, so that what was made in Python, or changed on the page, can be kept and read again."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from exactformer.circuits import Circuit, Head
+from exactformer.files import usual_mode, write_whole
+from exactformer.messages import quoted
 from exactformer.model import Config, Model
-from exactformer.numbers import Exact, exact
-from exactformer.worksheets import Worksheet
+from exactformer.model.taking import entry
+from exactformer.model.weights import rebuilt_weights
+from exactformer.numbers import Exact, array, exact, from_float
+from exactformer.worksheets.reader import WorksheetError
+from exactformer.worksheets.worksheet import GPT2_TOKENS, Worksheet, loads
 
 _WIDEST = 100
+_MOST_NUMBERS = 200_000
 _SAID = ("heads", "head_dim", "mlp", "positions", "unembedding", "epsilon", "activation", "final_norm", "residual", "length")
 
 
@@ -43,6 +51,41 @@ def written(worksheet: Worksheet, texts: Mapping[str, str] | None = None) -> str
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
+def save_worksheet(worksheet: Worksheet, path: Path) -> None:
+    """Write it whole or not at all. What was written is read again: what a worksheet cannot say is refused by its name.
+
+    >>> from exactformer.worksheets import load
+    >>> save_worksheet(load("stories"), Path("stories.toml"))
+    Traceback (most recent call last):
+    exactformer.worksheets.reader.WorksheetError: stories.toml: weights: are 289,088 numbers, and a worksheet has 8 MiB: ...
+    """
+    count = sum(values.size for _, values in worksheet.model.weights.named())
+    if count > _MOST_NUMBERS:
+        raise WorksheetError(f"{path}: weights: are {count:,} numbers, and a worksheet has 8 MiB: save a folder")
+    model = _rational(worksheet.model, path)
+    tokens = worksheet.tokens or model.config.vocabulary[:1]
+    text = written(replace(worksheet, model=model, tokens=tokens))
+    again = loads(text, str(path)).model
+    if (field := model.config.differs(again.config)) is not None:
+        raise WorksheetError(f"{path}: {field}: {quoted(getattr(model.config, field))} cannot be said by a worksheet")
+    if not _is(replace(again, config=model.config), model):
+        raise WorksheetError(f"{path}: weights: cannot be said by a worksheet")
+    write_whole(path, text, usual_mode())
+
+
+def _rational(model: Model, path: Path) -> Model:
+    """Its floats as the fractions that they are."""
+    values = {}
+    for name, given in model.weights.named():
+        values[name] = given if given.dtype == object else array([from_float(float(x)) for x in given.flat]).reshape(given.shape)
+        for n, x in enumerate(values[name].flat):
+            if type(x) is not Exact:
+                raise WorksheetError(
+                    f"{path}: {entry(name, given, n)}: {quoted(str(x))} is not a fraction, as a worksheet has them"
+                )
+    return Model(model.config, rebuilt_weights(model.weights, values))
+
+
 def _is(one: Model, other: Model) -> bool:
     mine, theirs = dict(one.weights.named()), dict(other.weights.named())
     return one.config == other.config and mine.keys() == theirs.keys() and all(np.array_equal(mine[n], theirs[n]) for n in mine)
@@ -68,10 +111,11 @@ def given_in_words(raw: Mapping[str, Any]) -> dict[str, str]:
 def _model(worksheet: Worksheet, texts: Mapping[str, str]) -> Iterator[str]:
     model, config = worksheet.model, worksheet.model.config
     yield "[model]"
-    yield f"vocabulary = {_list(config.vocabulary) if worksheet.tokenizer is None else _text('gpt2')}"
+    gpt2 = worksheet.tokenizer is not None and len(config.vocabulary) == GPT2_TOKENS
+    yield f"vocabulary = {_text('gpt2') if gpt2 else _list(config.vocabulary)}"
     for field in ("dim", "blocks", "heads", "head_dim", "mlp"):
         yield f"{field} = {getattr(config, field)}"
-    yield f"scale = {_number(config.scale) if isinstance(config.scale, Exact) else _text(config.scale)}"
+    yield f"scale = {_number(config.scale) if isinstance(config.scale, Exact) else _text(str(config.scale))}"
     for field in ("norm", "mask", "positions", "unembedding"):
         yield f"{field} = {_text(getattr(config, field))}"
     if config.epsilon is not None:

@@ -10,8 +10,8 @@ import pytest
 
 from exactformer.model import ConfigError
 from exactformer.web.editing import edited
-from exactformer.web.worksheet_text import written
 from exactformer.worksheets import Worksheet, load, loads
+from exactformer.worksheets.writing import written
 from random_models import random_model, random_tokens
 
 HOSTILE = ('a"b', "c\\d", "line\nbreak", "a\ttab", "é 🎈", "[x]", "# no comment")
