@@ -38,8 +38,10 @@ _PARTS = {
 
 
 def contents() -> str:
-    """The pages in parts; what is in none of them ends the build."""
-    parts = {part: [f"docs/{page}" for page in pages] for part, pages in _PARTS.items()}
+    """The pages in parts; those that no part names come last."""
+    named = {page for pages in _PARTS.values() for page in pages}
+    others = sorted({path.stem for path in Path(__file__).parent.glob("*.md")} - named)
+    parts = {part: [f"docs/{page}" for page in pages] for part, pages in (_PARTS | {"More": others}).items() if pages}
     parts |= {"Measured": ["benchmarks/results/*"], "The project": ["CHANGELOG", "CONTRIBUTING", "SECURITY"]}
     return "".join(
         "\n\n```{toctree}\n:hidden:\n:glob:\n:titlesonly:\n:caption: " + part + "\n\n" + "\n".join(pages) + "\n```\n"
