@@ -33,7 +33,7 @@ _PARTS = {
     "To begin with": ["tutorial", "worksheets", "commands", "terminal", "web", "lessons", "exercises", "checking", "gallery"],
     "Models": ["attention", "llama", "circuits", "programs", "explain", "checkpoints", "tokenizers", "decoding", "stories"],
     "Proofs": ["certify", "certified", "theorems", "checker", "judge", "oracle", "numbers", "trust"],
-    "Reference": ["api", "formats", "json", "architecture"],
+    "Reference": ["python", "api", "formats", "json", "architecture"],
 }
 
 

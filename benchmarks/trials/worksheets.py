@@ -20,7 +20,7 @@ from exactformer.worksheets.worksheet import example_text
 
 NUMBER = 10_000
 _LARGE = "poster"  # with GPT-2's vocabulary: read, and seldom
-_README = Path(__file__).parents[2] / "README.md"
+_PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 _REFUSALS = (xf.WorksheetError, xf.InputError, xf.ConfigError, xf.CircuitError, xf.TokenizerError)
 _LONGEST = 1000  # characters of a refusal
 
@@ -41,14 +41,14 @@ _KEYS = ("dim", "blocks", "heads", "head_dim", "mlp", "norm", "epsilon", "mask",
 
 @cache
 def sheets() -> dict[str, str]:
-    readme = re.search(r"```toml\n(.*?)```", _README.read_text(encoding="utf-8"), re.DOTALL)
-    assert readme is not None
-    return {name: example_text(name) for name in xf.examples()} | {"README": readme[1]}
+    page = re.search(r"```toml\n(.*?)```", _PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert page is not None
+    return {name: example_text(name) for name in xf.examples()} | {"page": page[1]}
 
 
 def _weights() -> tuple[list[str], list[int]]:
     names = list(sheets())
-    often = {_LARGE: 1, "capstone": 60, "length4": 60, "README": 60}
+    often = {_LARGE: 1, "capstone": 60, "length4": 60, "page": 60}
     return names, [often.get(name, 20) for name in names]
 
 

@@ -37,7 +37,7 @@ def opened_or_refused(folder: Path, size: int) -> str | None:
     if line is not None:
         assert line.isprintable()
         assert str(folder) in line
-        assert len(line) < 500
+        assert len(line) < (1500 if "is a pickle" in line else 500)  # with the program that converts it
         return line
     with np.errstate(all="ignore"):
         assert len(run(checkpoint.model, "0 1", "float64").output) in (0, 2)
@@ -192,8 +192,8 @@ def test_mutated_index(tmp_path: Path) -> None:
     ("content", "line"),
     [
         (b"", "is cut short"),
-        (b"\x80\x04\x95 a pickle, under another name", "the header is said to have"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "Git LFS pointer"),
+        (b"\x80\x04\x95 a pickle, under another name", "is a pickle, which may run code"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "is a pointer of Git LFS"),
         ((2**63).to_bytes(8, "little") + b"{}", "the header is said to have 9,223,372,036,854,775,808 bytes"),
         ((2).to_bytes(8, "little") + b"[]", "does not begin with '{'"),
         ((2).to_bytes(8, "little") + b"{}", "tensor 'wte.weight': is missing"),

@@ -68,7 +68,7 @@ def test_every_step_is_the_same(name: str) -> None:
     steps: dict[str, Any] = {}
     ops = deferring()
     forward(model, ids, ops, lambda step: steps.setdefault(step.name, step.values))
-    for step in sheet.trace():
+    for step in sheet.trace().steps:
         if step.name in steps:
             assert all_told(ops.shown(steps[step.name])) == all_told(step.values), step.name
 

@@ -251,7 +251,7 @@ def test_every_step_and_every_weight_has_a_gradient(capstone: Gradient) -> None:
         assert known.issuperset(step.reads), step.name
         assert step.formula
         assert step.latex
-    with pytest.raises(KeyError, match=r"no gradient 'grad\.nothing'; there are grad\.logits, "):
+    with pytest.raises(KeyError, match=r"no gradient 'grad\.nothing'; they are grad\.logits, "):
         capstone["grad.nothing"]
 
 

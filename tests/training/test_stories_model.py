@@ -107,4 +107,4 @@ def test_it_is_listed_and_has_no_worksheet() -> None:
     assert "stories" in run("examples").stdout
     done = run("examples", "stories")
     assert done.returncode == 2
-    assert "stories: is a built-in model, which has no worksheet" in done.stderr
+    assert "stories: is a built-in model, whose weights are in a file: it has no worksheet" in done.stderr

@@ -108,8 +108,8 @@ def test_what_is_wrong_is_told_in_one_line(old: str, new: str, line: str) -> Non
     assert "\n" not in str(caught.value)
 
 
-def test_a_theorem_without_a_circuit_is_told() -> None:
-    with pytest.raises(WorksheetError, match=r"^mine.toml: theorem is given, but it goes with a circuit$"):
+def test_a_theorem_without_a_circuit_has_a_rule() -> None:
+    with pytest.raises(WorksheetError, match=r"^mine.toml: theorem.rule is missing$"):
         xf.loads(example_text("capstone") + "\n[theorem]\nmatch = [[0, 1]]\n", "mine.toml")
 
 

@@ -115,6 +115,8 @@ def refusal(path: Path) -> str | None:
             content = file.read(_LOOKED_AT)
     except OSError:  # whoever reads it says so
         return None
-    if path.suffix != ".safetensors" and _safetensors(content):
+    if _safetensors(content):  # whose first bytes, a length, may look like anything
+        if path.suffix == ".safetensors":
+            return None
         return "is a safetensors file; call it model.safetensors, with its config.json beside it, and give the folder"
     return next((kind.said(path) for kind in _KINDS if kind.begins(content)), None)
