@@ -42,7 +42,7 @@ def done(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=place)
 
 
-@pytest.fixture(scope="module", params=["certify", "judge"])
+@pytest.fixture(scope="module", params=["judge", pytest.param("certify", marks=pytest.mark.large)])
 def alone(request: pytest.FixtureRequest, place: Path) -> tuple[str, str]:
     """The command, and what one process writes."""
     found = done([*asked(place, request.param), "--workers", "1", "--journal", f"alone-{request.param}"], place)
