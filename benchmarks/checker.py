@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +87,21 @@ def certified(folder: Path, file: Path, length: int) -> int:
 def _spent(command: list[str]) -> tuple[float, int]:
     """Processor seconds and the most memory; it must end with status 0."""
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(_CHECKER.parent)}
+    most = 0
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
+        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            most = max(most, _resident(process.pid))  # what the system adds up in the end has this process in it, too
+            time.sleep(0.05)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, command
-    return used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
+    return used.ru_utime + used.ru_stime, most // 1024
+
+
+def _resident(process: int) -> int:
+    """The most kilobytes that were resident so far."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
 
 
 def _row(name: str, length: int, found: dict[str, Any]) -> tuple[str, ...]:
