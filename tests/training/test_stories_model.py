@@ -18,7 +18,7 @@ from transformers import LlamaForCausalLM
 from cli_runs import run
 from exactformer import load
 from exactformer.arithmetics import arithmetic
-from exactformer.model import forward
+from exactformer.model import InputError, forward
 from exactformer.model.cache import Cache
 from exactformer.worksheets import Input
 from exactformer.worksheets.models import model_folder
@@ -108,3 +108,8 @@ def test_it_is_listed_and_has_no_worksheet() -> None:
     done = run("examples", "stories")
     assert done.returncode == 2
     assert "stories: is a built-in model, whose weights are in a file: it has no worksheet" in done.stderr
+
+
+def test_a_text_where_names_of_tokens_are_meant_is_told_what_it_is() -> None:
+    with pytest.raises(InputError, match=r"^position 1: the token 'upon' is not in the vocabulary .*; a text .* as the prompt$"):
+        load("stories").trace("Once upon a time")

@@ -36,8 +36,10 @@ def text(report: Report, worksheet: Any = None, command: Sequence[str] = (), pai
     for failure in report.failures:
         said = failure.token if failure.token is not None else f"nothing ({failure.why})"
         lines.append(f"  {_WORDS[failure.verdict]}: {' '.join(failure.tokens)}: says {said}, not {' or '.join(failure.right)}")
-    more = 0 if report.sets is not None else report.counts[REFUTED] + report.counts[UNDECIDED] - len(report.failures)
-    lines += [f"  … and {more:,} more; --wrong FILE writes all of them"] if more > 0 else []
+    open_ = 0 if report.sets is not None else report.counts[UNDECIDED]
+    more = report.counts[REFUTED] + open_ - len(report.failures)
+    where = "which were counted, not listed" if report.sets is not None else "--wrong FILE writes all of them"
+    lines += [f"  … and {more:,} more; {where}"] if more > 0 else []
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -93,6 +93,11 @@ class Worksheet(Saved):
             return self.own_tokens
         vocabulary = self.model.config.vocabulary
         given = tokens.split() if isinstance(tokens, str) else tokens
+        if self.tokenizer is not None and isinstance(tokens, str) and not set(given) <= set(vocabulary):
+            try:
+                self.model.ids(tuple(given))
+            except InputError as error:
+                raise InputError(f"{error}; a text that is to be cut into tokens is given as the prompt") from None
         return tuple(token if isinstance(token, str) else vocabulary[checked_id(token, len(vocabulary))] for token in given)
 
     @property
