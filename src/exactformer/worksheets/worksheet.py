@@ -95,7 +95,7 @@ class Worksheet(Saved):
         given = tokens.split() if isinstance(tokens, str) else tokens
         if self.tokenizer is not None and isinstance(tokens, str) and not set(given) <= set(vocabulary):
             try:
-                self.model.ids(tuple(given))
+                self.model.ids(tuple(tokens.split()))
             except InputError as error:
                 raise InputError(f"{error}; a text that is to be cut into tokens is given as the prompt") from None
         return tuple(token if isinstance(token, str) else vocabulary[checked_id(token, len(vocabulary))] for token in given)
