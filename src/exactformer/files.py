@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,20 @@ def whole_file(path: Path, mode: int) -> Iterator[BinaryIO]:
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
+        raise
+
+
+@contextmanager
+def whole_folder(folder: Path, mode: int) -> Iterator[Path]:
+    """A folder beside it that gets its name, and the permissions `mode`, when all of it is written."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        yield made
+        made.chmod(mode)
+        made.replace(folder)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
         raise
 
 

@@ -21,7 +21,8 @@ import numpy as np
 from exactformer.hashing import Digest
 from exactformer.model import Config, ConfigError, Model, machine
 from exactformer.model.weights import block_of, pieces, widened
-from exactformer.numbers import Exact, Number
+from exactformer.numbers import Number
+from exactformer.numbers.parse import equal_float
 from exactformer.numbers.spelling import spelled
 
 _PURPOSE = "exactformer model 2"
@@ -128,22 +129,11 @@ def _as_floats(numbers: Any) -> Any | None:
     """The same values as floats of 64 bits; None where one is none."""
     found = np.empty(numbers.size)
     for i, number in enumerate(numbers.flat):
-        value = _as_float(number)
+        value = equal_float(number)
         if value is None:
             return None
         found[i] = value
     return found.reshape(numbers.shape)
-
-
-def _as_float(number: Any) -> float | None:
-    if not isinstance(number, Exact):
-        return None
-    ratio = int(number.value.p), int(number.value.q)
-    try:
-        value = ratio[0] / ratio[1]  # rounded correctly, whatever the size of the integers
-    except OverflowError:
-        return None
-    return value if value.as_integer_ratio() == ratio else None
 
 
 def _float_bytes(piece: Any) -> memoryview:

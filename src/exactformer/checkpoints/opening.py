@@ -26,6 +26,7 @@ from exactformer.checkpoints.safetensors import Tensor, read_document, read_shar
 from exactformer.checkpoints.settings import settings
 from exactformer.messages import quoted
 from exactformer.model import Model
+from exactformer.model.weights import pieces, widened
 from exactformer.reading import described
 from exactformer.showing import Saved
 
@@ -70,7 +71,7 @@ class Checkpoint(Saved):
     def check_finite(self) -> None:
         """Refuse a weight that is not a number, or infinite. This reads all weights, so opening does not do it."""
         for name, values in self.model.weights.named():
-            if not np.isfinite(values).all():
+            if not all(np.isfinite(widened(piece)).all() for piece in pieces(values)):
                 raise CheckpointError(self.folder, name, "has an entry that is infinite or not a number")
 
 
@@ -90,9 +91,7 @@ def open_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None, r
     path = Path(path)
     if path.is_dir():
         folder, tensors = path, _tensors(path)
-    elif path.is_file() and (problem := refusal(path) or (converted(path) if path.suffix in PICKLES else None)) is not None:
-        raise CheckpointError(path, problem)
-    elif path.suffix == ".safetensors":
+    elif _readable(path) and path.suffix == ".safetensors":
         folder, tensors = path.parent, read_tensors(path)
     else:
         raise CheckpointError(path, "is not a model folder" if path.exists() else "there is no such folder")
@@ -176,12 +175,15 @@ def model_of(
 def _tensors(folder: Path) -> dict[str, Tensor]:
     whole, index = folder / WHOLE, folder / _INDEX
     for path, read in ((whole, read_tensors), (index, read_shards)):
-        if path.exists():
-            if path.is_file() and (problem := refusal(path)) is not None:
-                raise CheckpointError(path, problem)
+        if path.exists() and _readable(path):
             return read(path)
-    others = sorted(file for file in folder.iterdir() if file.suffix in (*PICKLES, *FOREIGN))
-    for file in others:
-        if (problem := refusal(file) or (converted(file) if file.suffix in PICKLES else None)) is not None:
-            raise CheckpointError(file, problem)
+    for file in sorted(file for file in folder.iterdir() if file.suffix in (*PICKLES, *FOREIGN)):
+        _readable(file)
     raise CheckpointError(folder, f"has no {WHOLE}")
+
+
+def _readable(path: Path) -> bool:
+    """True; a file of a kind that is known and not read is refused by what it is."""
+    if path.is_file() and (problem := refusal(path) or (converted(path) if path.suffix in PICKLES else None)) is not None:
+        raise CheckpointError(path, problem)
+    return True

@@ -19,6 +19,7 @@ import numpy as np
 
 from exactformer.checkpoints.errors import CheckpointError
 from exactformer.messages import quoted
+from exactformer.numbers.formats import brain_floats
 from exactformer.reading import described, json_table, open_regular, read_regular
 
 LARGEST = 1 << 20  # bytes of JSON: three times what a GPT-2 of 200 blocks needs, and too little to fill memory with
@@ -74,10 +75,9 @@ class Tensor:
             from ml_dtypes import bfloat16
 
             return values.view(bfloat16)
-        wide = values.astype("<u4")
-        wide <<= 16  # the upper half of a float32
-        wide.flags.writeable = False  # and so is every view of it
-        return wide.view("<f4")
+        wide = brain_floats(values)
+        wide.base.flags.writeable = wide.flags.writeable = False
+        return wide
 
     def whole_numbers(self) -> Any:
         """The values where they are integers, read-only."""

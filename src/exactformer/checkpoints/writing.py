@@ -8,8 +8,6 @@ is read again, and is refused where it is another configuration or another weigh
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,11 +19,12 @@ from exactformer.checkpoints.fields import Fields
 from exactformer.checkpoints.opening import CONFIG, WHOLE, model_of, open_checkpoint
 from exactformer.checkpoints.safetensors import tensors_as_parts
 from exactformer.checkpoints.saved_formats import Arrays, Format, format_of
-from exactformer.files import usual_mode, write_whole
+from exactformer.files import usual_mode, whole_folder, write_whole
 from exactformer.messages import quoted
 from exactformer.model import Model
 from exactformer.model.taking import entry
-from exactformer.numbers import Exact, from_float
+from exactformer.numbers import Exact
+from exactformer.numbers.parse import equal_float
 from exactformer.reading import json_table
 
 
@@ -43,9 +42,7 @@ def save_checkpoint(model: Model, folder: Path | str, files: Mapping[str, str] |
     form = format_of(model)
     document = form.document(model)
     _check_config(model, form, document, folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
+    with whole_folder(folder, usual_mode() | (usual_mode() & 0o444) >> 2) as made:
         write_whole(made / CONFIG, json.dumps(document, indent=1) + "\n", usual_mode())
         with (made / WHOLE).open("wb") as file:
             for part in tensors_as_parts(dict(_floats(form.tensors(model, document), folder)), {"format": "pt"}):
@@ -53,11 +50,6 @@ def save_checkpoint(model: Model, folder: Path | str, files: Mapping[str, str] |
         for name, text in (files or {}).items():
             write_whole(made / name, text, usual_mode())
         _check_weights(model, made, form, folder)
-        made.chmod(usual_mode() | (usual_mode() & 0o444) >> 2)
-        made.replace(folder)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
     return form.name
 
 
@@ -98,11 +90,8 @@ def _exact_floats(name: str, values: Any, folder: Path) -> Any:
         return values
     result = np.empty(values.size)
     for n, value in enumerate(values.flat):
-        try:
-            result[n] = float(value.fraction) if type(value) is Exact else np.nan
-        except OverflowError:
-            result[n] = np.nan
-        if np.isnan(result[n]) or from_float(result[n].item()) != value:
+        if (float64 := equal_float(value)) is None:
             problem = f'{quoted(str(value))} is not a float, and a folder holds floats: save("model.toml") keeps it'
             raise CheckpointError(folder, entry(name, values, n), problem)
+        result[n] = float64
     return result.reshape(values.shape)

@@ -17,6 +17,7 @@ from exactformer.model.fields import Array, ConfigError, Part, along, group
 from exactformer.model.layers.attention import AttentionWeights
 from exactformer.model.layers.mlp import MlpWeights
 from exactformer.model.layers.norm import NormWeights
+from exactformer.numbers.formats import brain_floats
 
 _PIECE = 1 << 20  # entries that are copied at a time
 
@@ -107,7 +108,7 @@ def place(weights: Array) -> tuple[Any, ...]:
 
 def widened(weights: Array) -> Array:
     """bfloat16 as float32, which has all of its numbers, and which NumPy knows how to convert quickly; others as they are."""
-    return weights.astype(np.float32) if weights.dtype.name == "bfloat16" else weights
+    return brain_floats(weights.view("<u2")) if weights.dtype.name == "bfloat16" else weights
 
 
 def as_float64(weights: Array) -> Array:

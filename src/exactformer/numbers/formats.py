@@ -129,3 +129,14 @@ def format_of(name: str, what: str, refusal: type[Refused] = Refused) -> Format:
     if name not in FORMATS:
         raise refusal(what, f"{quoted(name)} is not one of {', '.join(FORMATS)}")
     return FORMATS[name]
+
+
+def brain_floats(bits: Any) -> Any:
+    """What bfloat16 numbers with these 16 bits are, as float32, of which they are the upper halves.
+
+    >>> brain_floats(np.array([0x3F80, 0xC000], dtype=np.uint16))
+    array([ 1., -2.], dtype=float32)
+    """
+    wide = bits.astype("<u4")
+    wide <<= 16
+    return wide.view("<f4")

@@ -73,6 +73,22 @@ def from_float(value: Any) -> Exact:
     return Exact(fmpq(*as_float.as_integer_ratio()))
 
 
+def equal_float(number: Any) -> float | None:
+    """The float64 that a number is; None where it is none.
+
+    >>> equal_float(from_float(0.3)), equal_float(exact("3/10"))
+    (0.3, None)
+    """
+    if not isinstance(number, Exact):
+        return None
+    ratio = int(number.value.p), int(number.value.q)
+    try:
+        value = ratio[0] / ratio[1]  # rounded correctly, whatever the size of the integers
+    except OverflowError:
+        return None
+    return value if value.as_integer_ratio() == ratio else None
+
+
 def as_number(value: Any) -> Number | None:
     """`value` as a number where that loses nothing; None for what is no number; a float is refused."""
     if isinstance(value, Number):

@@ -9,7 +9,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from exactformer.messages import quoted
-from exactformer.numbers.formats import BFLOAT16, Format
+from exactformer.numbers.formats import BFLOAT16, Format, brain_floats
 from exactformer.oracle.formats import OracleError, format_of
 
 MOST = 2**28  # entries of an array: 2 GB of float64
@@ -25,11 +25,11 @@ def taken(x: Any, argument: str) -> tuple[Any, Format]:
     if isinstance(array, tuple):  # the bits of bfloat16
         bits, form = array[0], BFLOAT16
         _check_size(bits, argument)
-        return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64), form
+        return brain_floats(bits).astype(np.float64), form
     form = format_of(array.dtype, argument)
     _check_size(array, argument)
     if form is BFLOAT16:
-        return (np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64), form
+        return brain_floats(np.ascontiguousarray(array).view(np.uint16)).astype(np.float64), form
     short = array.astype(np.float32) if form.precision < 24 else array  # on the way: that is faster
     return np.ascontiguousarray(short, dtype=np.float64).reshape(array.shape), form
 

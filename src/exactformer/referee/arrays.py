@@ -14,7 +14,7 @@ from exactformer.certificates.memory import shown as shown_size
 from exactformer.checkpoints.safetensors import Tensor, read_tensors
 from exactformer.messages import quoted
 from exactformer.model.weights import widened
-from exactformer.numbers.formats import FORMATS, Format
+from exactformer.numbers.formats import FORMATS, Format, brain_floats
 from exactformer.reading import Saved, saved_array, saved_arrays, times
 from exactformer.referee.outputs import Engine, Given, OutputsError
 
@@ -72,14 +72,9 @@ def _saved(saved: Saved, dtype: Format | None) -> Column:
     if kind.name in FORMATS:
         return Column(saved.where, saved.shape, saved.bytes, kind.name, saved.array)
     if kind == np.dtype("V2") and dtype is not None and dtype.name == "bfloat16":
-        return Column(saved.where, saved.shape, saved.bytes, "bfloat16", lambda: _wide(saved.array().view("<u2")))
+        return Column(saved.where, saved.shape, saved.bytes, "bfloat16", lambda: brain_floats(saved.array().view("<u2")))
     besides = "; bfloat16 is saved without its name: say --dtype bfloat16" if kind == np.dtype("V2") else ""
     raise OutputsError(f"{saved.where}: holds {kind.name[:40]}; numbers are {', '.join(FORMATS)}{besides}")
-
-
-def _wide(bits: Any) -> Any:
-    """The upper halves of float32."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def _tensor(tensor: Tensor) -> Column:

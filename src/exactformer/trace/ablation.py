@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from exactformer.arithmetics import adjoints, kind
 from exactformer.model.ablating import ModelPart
 from exactformer.model.arithmetics.exact import ExactArithmetic
 from exactformer.model.errors import InputError
@@ -51,7 +50,7 @@ def ablation(
     token, over = (said.token, said.runner_up) if token is None and over is None else (token, over)
     if token is None or over is None:
         raise InputError(f"position {position}: {said.why or 'there is no other token'}: say of which two tokens")
-    ops = adjoints(before.arithmetic if kind(before.arithmetic).stepwise else "arb")
+    ops = before.going_on()
     columns = [before.model.ids((name,))[0] for name in (token, over)]
     leads = [ops.subtract(*(trace.logits[position, column] for column in columns))[()] for trace in (before, after)]
     if before.exact:
@@ -79,7 +78,7 @@ def mean(part: ModelPart, traces: Sequence[Trace]) -> Any:
     Of balls and floats it is the nearest floats to that average: a vector of its own, which is then exactly what is put in.
     """
     first = traces[0]
-    ops = adjoints(first.arithmetic if kind(first.arithmetic).stepwise else "arb")
+    ops = first.going_on()
     rows = []
     for trace in traces:
         values = trace[part.step].values

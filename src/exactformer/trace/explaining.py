@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.arithmetics import adjoints, kind
 from exactformer.messages import quoted
 from exactformer.model.arithmetics.roles import Adjoints
 from exactformer.model.backward import Tape
@@ -76,7 +75,7 @@ class _Row(Tape):
     @classmethod
     def of(cls, trace: Trace, position: int) -> _Row:
         """Balls of whole layers are balls: what is computed with them here is done number by number."""
-        ops = adjoints(trace.arithmetic if kind(trace.arithmetic).stepwise else "arb").for_gradients()
+        ops = trace.going_on().for_gradients()
         by_name = {step.name: step for step in trace.steps}
         return cls(
             trace.model.ids(trace.tokens),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from exactformer.arithmetics import adjoints, kind
 from exactformer.model.errors import InputError
 from exactformer.model.layers.embedding import unembedding
 from exactformer.model.layers.norm import normed
@@ -35,7 +34,7 @@ def lens(trace: Trace, position: int = -1) -> tuple[Look, ...]:
     if model.config.unembedding == "none":
         raise InputError("the model has no logits: a lens would show nothing")
     position = trace.place(position)
-    ops = adjoints(trace.arithmetic if kind(trace.arithmetic).stepwise else "arb")
+    ops = trace.going_on()
     p = Recorder(model.config, ops, unnoted, range(1))
     looks = []
     for name in _streams(trace):

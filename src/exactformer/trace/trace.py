@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactformer.arithmetics import arithmetic, kind
+from exactformer.arithmetics import adjoints, arithmetic, kind
 from exactformer.messages import quoted
 from exactformer.model import Choice, InputError, Model, Step, Values, forward
+from exactformer.model.arithmetics.roles import Adjoints
 from exactformer.model.axes import HEAD, POSITION, Axis
 from exactformer.model.operations.attention import ARGMAX, SOFTMAX
 from exactformer.model.operations.others import WEIGHT
@@ -89,6 +90,10 @@ class Trace(Plotted, Steps):
         if not -length <= position < length:
             raise InputError(f"position {position}: the input has the positions 0 to {length - 1}")
         return position % length
+
+    def going_on(self) -> Adjoints:
+        """The arithmetic for what is computed with its numbers one by one: its own; the balls of whole layers are balls."""
+        return adjoints(self.arithmetic if kind(self.arithmetic).stepwise else "arb")
 
     def explain(self, token: str | None = None, over: str | None = None, position: int = -1) -> Explanation:
         """Where a logit comes from, or the lead of one over another: docs/explain.md."""

@@ -12,12 +12,12 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from exactformer import __version__
 from exactformer.exercises import find_cell
 from exactformer.exercises.hidden import hidden
+from exactformer.files import whole_folder
 from exactformer.lessons import lessons
 from exactformer.lessons.languages import languages
 from exactformer.lessons.shelf import Shelf
@@ -60,21 +60,14 @@ def write(
 ) -> int:
     """Write the site, whole or not at all; how many bytes it has. `own` are files of lessons, which come before those `taught`."""
     _check(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        size = 0
+    size = 0
+    with whole_folder(folder, 0o755) as made:
         for name, text in files(tell, names, taught, own):
             (made / name).parent.mkdir(exist_ok=True)
             (made / name).write_text(text, encoding="utf-8")
             size += len(text.encode())
-        made.chmod(0o755)
         if folder.exists():
             shutil.rmtree(folder)
-        made.rename(folder)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
     return size
 
 
