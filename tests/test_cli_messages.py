@@ -13,7 +13,6 @@ from gpt2_files import small_config, small_tensors, write_folder
 import exactformer as xf
 from children import PATIENCE
 from exactformer import progress
-from exactformer.cli import common
 from exactformer.trace.costs import costs
 from exactformer.worksheets import cost
 from exactformer.worksheets.worksheet import example_text
@@ -87,13 +86,13 @@ def test_the_estimate_is_that_of_a_counted_pass(example: str) -> None:
 def test_long_work_shows_that_it_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 0.01)
     text = ""
-    with common.signs_of_life("proving 7 numbers equal"):
+    with progress.Progress("proving 7 numbers equal"):
         while not text:
             text = capsys.readouterr().err
     assert re.match(r"exactformer: \d+ s, proving 7 numbers equal\n", text)
     monkeypatch.setattr(progress, "_PATIENCE", 60)
     capsys.readouterr()
-    with common.signs_of_life("nothing to wait for"):
+    with progress.Progress("nothing to wait for"):
         pass
     assert capsys.readouterr().err == ""
 

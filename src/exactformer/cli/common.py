@@ -16,7 +16,6 @@ from click.shell_completion import CompletionItem
 from exactformer.files import usual_mode, write_whole
 from exactformer.messages import listed
 from exactformer.painting import Paint, coloured, plain
-from exactformer.progress import Progress
 
 if TYPE_CHECKING:
     from exactformer.model import Values
@@ -180,11 +179,6 @@ def settled_arithmetic(arithmetic: str, worksheet: Any, length: int, limits: Any
 def keep_the_source(source: str, output: Path | None) -> None:
     if output is not None and output.exists() and Path(source).exists() and output.samefile(source):
         raise click.ClickException(f"{output}: is the worksheet itself; write to another file")
-
-
-def signs_of_life(what: str) -> Progress:
-    """A line now and then while `what` goes on, for work that cannot tell how far it is."""
-    return Progress(what)
 
 
 def width(to_terminal: bool) -> int:

@@ -25,17 +25,17 @@ def command(name: str | None) -> None:
         return
     for name in names():
         worksheet = load(name)
-        click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} exactformer trace {name}")
+        _list(name, worksheet.title, worksheet.about, f"trace {name}")
     for name, program in PROGRAMS.items():
-        click.echo(
-            f"{name:<12} A program, compiled\n{'':<12} {program.about}\n{'':<12} exactformer prove {name} --length {_LENGTH}"
-        )
+        _list(name, "A program, compiled", program.about, f"prove {name} --length {_LENGTH}")
     for name, model in MODELS.items():
-        shown = f'exactformer certify {name} --prompt "{model.prompt}" --max 40'
-        click.echo(f"{name:<12} {model.title}\n{'':<12} {model.about}\n{'':<12} {shown}")
+        _list(name, model.title, model.about, f'certify {name} --prompt "{model.prompt}" --max 40')
     for name in networks():
         worksheet = load(name)
         assert worksheet.theorem is not None
         size = read_domain(worksheet.theorem.domain, worksheet.model.config.vocabulary).size
-        shown = f"exactformer prove {name} --count{' --sets' if size > _MANY else ''}"
-        click.echo(f"{name:<12} {worksheet.title}\n{'':<12} {worksheet.about}\n{'':<12} {shown}")
+        _list(name, worksheet.title, worksheet.about, f"prove {name} --count{' --sets' if size > _MANY else ''}")
+
+
+def _list(name: str, title: str, about: str, how: str) -> None:
+    click.echo(f"{name:<12} {title}\n{'':<12} {about}\n{'':<12} exactformer {how}")

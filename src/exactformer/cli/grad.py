@@ -22,7 +22,6 @@ from exactformer.cli.common import (
     output_option,
     paint,
     refuse,
-    signs_of_life,
     upstream,
     width,
 )
@@ -82,7 +81,7 @@ def command(
         forward = worksheet.trace(ids_of(asked, worksheet), arithmetic, progress=progress)
         result = gradient(forward, target, None if has_logits else upstream(rows, forward), progress)
     columns = width(to_terminal=output is None)
-    with signs_of_life("the gradients are done, writing them down"):
+    with Progress("the gradients are done, writing them down"):
         if form == "text":
             shown = gradients.text(result, digits, paint(output), columns)
         else:

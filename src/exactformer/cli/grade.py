@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from exactformer.cli.common import emit, keep_the_source, output_option, signs_of_life
+from exactformer.cli.common import emit, keep_the_source, output_option
+from exactformer.progress import Progress
 
 
 @click.command("grade")
@@ -22,7 +23,7 @@ def command(key: Path, answers: Path, form: str, output: Path | None) -> None:
 
     for source in (key, answers):
         keep_the_source(str(source), output)
-    with signs_of_life("grading"):
+    with Progress("grading"):
         sheet = read_key(key)
         grades = graded(sheet, read_answers(answers, sheet))
         shown = GRADES[form](grades)

@@ -28,7 +28,6 @@ from exactformer.cli.common import (
     paint,
     refuse,
     settled_arithmetic,
-    signs_of_life,
     writable,
 )
 from exactformer.cli.heads import pattern_theorem, relative_theorem
@@ -233,7 +232,7 @@ def _theorem(
             sys.exit(INTERRUPTED)
     kept.done()
     report.asked = claim
-    with signs_of_life("all cases are done, writing the report"):
+    with Progress("all cases are done, writing the report"):
         if form == "text":
             shown = (counts if count else theorems).text(report, worksheet, command, paint(output), columns(output))
         else:
@@ -301,7 +300,7 @@ def _schedule(
             raise click.ClickException("--schedule kv-cache: without a mask, earlier positions read later ones")
     steps = [step for step in trace.computed if schedule == "kv-cache" or step.op == "mix"]
     check_equalities(steps, f"--schedule {schedule}")
-    with signs_of_life(f"proving {sum(step.values.size for step in steps):,} numbers equal"):
+    with Progress(f"proving {sum(step.values.size for step in steps):,} numbers equal"):
         result = flash(trace, tile, not forget_rescaling) if schedule == "flash" else kv_cache(trace)
     emit(rendering.render(result, digits, paint(output)), output)
     sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[result.verdict])

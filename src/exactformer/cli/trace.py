@@ -27,7 +27,6 @@ from exactformer.cli.common import (
     paint,
     refuse,
     settled_arithmetic,
-    signs_of_life,
     sized_arithmetic_option,
     upstream,
     width,
@@ -130,7 +129,7 @@ def command(
     elif summary:
         shown = overview.summary(result, paint(output), width(output is None))
     else:
-        with signs_of_life(f"{len(result.steps)} steps done, writing them down"):
+        with Progress(f"{len(result.steps)} steps done, writing them down"):
             shown = _render(result, form, digits, output, worksheet.about)
     emit(shown, output)
     if kind(arithmetic).proves and not result.decided:
