@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from exactformer.cli.helping import offered, sources
+from exactformer.cli.inputs import LENGTH
 
-_LENGTH = 4  # of the inputs that programs are compiled for
 _MANY = 10**9  # inputs that nobody goes through one by one
 
 
@@ -21,13 +21,13 @@ def command(name: str | None) -> None:
     from exactformer.worksheets.models import MODELS, networks
 
     if name is not None:
-        click.echo(PROGRAMS[name].worksheet(_LENGTH).text if name in PROGRAMS else example_text(name), nl=False)
+        click.echo(PROGRAMS[name].worksheet(LENGTH).text if name in PROGRAMS else example_text(name), nl=False)
         return
     for name in names():
         worksheet = load(name)
         _list(name, worksheet.title, worksheet.about, f"trace {name}")
     for name, program in PROGRAMS.items():
-        _list(name, "A program, compiled", program.about, f"prove {name} --length {_LENGTH}")
+        _list(name, "A program, compiled", program.about, f"prove {name} --length {LENGTH}")
     for name, model in MODELS.items():
         _list(name, model.title, model.about, f'certify {name} --prompt "{model.prompt}" --max 40')
     for name in networks():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from exactformer.worksheets import Input, Worksheet
 
 STDIN = "-"
-_LENGTH = 4  # of the inputs that a program is compiled for, where nobody says it
+LENGTH = 4  # of the inputs that a program is compiled for, where nobody says it
 _PAGES = (".md", ".markdown", ".qmd", ".rmd", ".myst", ".rst", ".rest", ".ipynb")
 Command = Callable[..., Any]
 
@@ -113,6 +113,10 @@ def _of_page(source: str) -> Worksheet | None:
 
 def _of_program(source: str) -> Worksheet | None:
     """A program compiled: one that comes with the library, or p of the user's own file.py:p, whose code is run."""
+    from exactformer.worksheets import examples
+
+    if ".py:" not in source and (source in examples() or not source.isidentifier()):
+        return None  # programs are not even loaded, which takes longer than some passes do
     from exactformer.programs import PROGRAMS, Program
     from exactformer.proofs.tables import load_function
 
@@ -121,7 +125,7 @@ def _of_program(source: str) -> Worksheet | None:
     program = PROGRAMS[source] if source in PROGRAMS else load_function(source)
     refuse(not isinstance(program, Program), f"{source}: is not a program: write p = program(…)")
     assert isinstance(program, Program)
-    return program.worksheet(_LENGTH)
+    return program.worksheet(LENGTH)
 
 
 def program_of(worksheet: Worksheet) -> Program | None:
