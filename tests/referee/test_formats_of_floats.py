@@ -43,6 +43,17 @@ def test_arrays_are_rounded_as_pytorch_rounds_them(format: Format) -> None:
 
 
 @pytest.mark.parametrize("format", EVERY)
+def test_what_is_no_number_stays_so(format: Format) -> None:
+    rng = np.random.default_rng(4)
+    payloads = np.concatenate([rng.integers(1, 2**52, size=200), [1, 2**52 - 1]])
+    nans = (payloads | (0x7FF << 52)).view(np.float64)
+    assert np.isnan(format.nearest(np.concatenate([nans, -nans]))).all()
+    infinite = np.array([np.inf, -np.inf])
+    assert (format.nearest(infinite) == infinite).all()
+    assert format.nearest(np.array(0.1)).shape == ()
+
+
+@pytest.mark.parametrize("format", EVERY)
 @given(x=st.fractions(min_value=-60_000, max_value=60_000))
 def test_fractions_are_rounded_once(format: Format, x: Fraction) -> None:
     near = Fraction(format.nearest_rational(x))

@@ -61,23 +61,23 @@ class Format:
         if self.wide:
             return x
         if self is FLOAT32:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 return x.astype(np.float32).astype(np.float64)
-        dropped = 53 - self.precision
-        bits = np.ascontiguousarray(x).view(np.int64)
-        kept = bits >> dropped
-        kept &= 1
-        kept += bits
-        kept += (1 << (dropped - 1)) - 1
-        kept &= -(1 << dropped)
-        rounded = kept.view(np.float64).reshape(x.shape)
+        shape, x = x.shape, np.ascontiguousarray(x)
         size = np.abs(x)
-        if not size.min(initial=np.inf) >= 2.0**self.least:
-            shift = 1.5 * 2.0 ** (self.quantum + 52)  # its last place is the quantum: the sum is rounded to a multiple of it
-            np.copyto(rounded, np.copysign((x + shift) - shift, x), where=size < 2.0**self.least)
-        if not size.max(initial=0.0) < 2.0**self.largest:
+        beyond = not size.max(initial=0.0) < 2.0**self.largest
+        np.maximum(size, 2.0**self.least, out=size)
+        np.minimum(size, 2.0**self.largest, out=size)
+        bits = size.view(np.int64)  # the same memory
+        bits &= 0x7FF << 52
+        bits += (53 - self.precision << 52) + (1 << 51)
+        shift = size  # its last place is that of the rounded number
+        rounded = x + shift
+        rounded -= shift
+        np.copysign(rounded, x, out=rounded)
+        if beyond:
             np.copyto(rounded, np.copysign(np.inf, x), where=np.abs(rounded) >= 2.0 ** (self.largest + 1))
-        return rounded
+        return rounded.reshape(shape)
 
     def ulp(self, x: Any) -> Any:
         """The distance between the format's numbers in the binade of a float64 number; in its last binade beyond that."""
