@@ -140,6 +140,21 @@ def test_certify_runs_it(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "refused: the witness has a wrong product\n")
 
 
+def test_every_certificate_of_many_prompts_can_be_checked(tmp_path: Path) -> None:
+    prompts, many = tmp_path / "prompts.jsonl", tmp_path / "many.jsonl"
+    prompts.write_text('{"prompt": "Once upon a time"}\n{"prompt": "One day Mia"}\n')
+    asked = ("certify", "stories", "--max", "2", "--format", "json")
+    assert cli(*asked, "--prompts", str(prompts), "-o", str(many)).returncode == 0
+    lines = [json.loads(line) for line in many.read_text().splitlines()]
+    single = json.loads(cli(*asked, "--prompt", "Once upon a time").stdout)
+    assert lines[0]["check"] == single["check"]
+    for number, line in enumerate(lines):
+        file = tmp_path / f"{number}.json"
+        file.write_text(json.dumps(line))
+        done = run(file, STORIES)
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "accepted: proved")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -5,12 +5,10 @@ they suffice, so nobody has to trust them.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,7 +60,7 @@ def check_of(model: Model, origin: Origin | None, ids: Sequence[int], claims: Se
     bits = foreseen_bits(model, read, min(float(Fraction(lead.margin)) for lead in leads))
     if bits > MOST or bits * len(read) > WORK:
         return None
-    return Check({name: _hash(origin.folder / name) for name in origin.files}, origin.reading, read, leads, bits)
+    return Check(origin.hashes, origin.reading, read, leads, bits)
 
 
 def foreseen_bits(model: Model, ids: Sequence[int], margin: float) -> int:
@@ -82,11 +80,6 @@ def _less(margin: Fraction) -> str:
     places = max(0, _DIGITS - 1 - math.floor(math.log10(least)))
     scaled = math.floor(least * 10**places)
     return f"{scaled // 10**places}.{scaled % 10**places:0{places}}" if places else str(scaled)
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class _Seen:

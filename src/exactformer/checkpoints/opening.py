@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +55,16 @@ class Origin:
     folder: Path
     files: tuple[str, ...]
     reading: Reading
+
+    @cached_property
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 by name."""
+        return {name: _hash(self.folder / name) for name in self.files}
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Many:
                 found = certify_all(
                     partial(_model, self.source, self.reading, not self.spread), asked, self.tokens,
                     top=self.top, cap=self.cap, digits=self.digits, journal=kept.named, workers=workers,
-                    cluster=cluster, progress=kept.heard, spread=self.spread,
+                    cluster=cluster, progress=kept.heard, spread=self.spread, origin=None if self.spread else worksheet.origin,
                 )  # fmt: skip
                 certificates = [certificate for _, certificate in sorted(found, key=lambda each: each[0])]
             except KeyboardInterrupt:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exactformer.certificates import Prepared
 from exactformer.certificates.certificate import Certificate, Claim, certificate_of
@@ -21,6 +21,9 @@ from exactformer.proofs.runner import run
 from exactformer.proofs.spread import Spread
 from exactformer.proofs.spread import spread as spread_over
 
+if TYPE_CHECKING:
+    from exactformer.checkpoints import Origin
+
 
 @dataclass(frozen=True)
 class Certifying(Elsewhere[Model]):
@@ -30,12 +33,16 @@ class Certifying(Elsewhere[Model]):
     top: int = 5
     cap: int = CAP
     digits: int = 0
+    origin: Origin | None = None  # the files of the model, for the checker that needs Python alone
 
     def fingerprint(self, found: Model) -> str:
         from exactformer import __version__
 
         settings = (self.tokens, self.top, self.cap, self.digits)
-        return Digest("exactformer certificates").add(__version__, settings, model_hash(found)).hexdigest()
+        digest = Digest("exactformer certificates").add(__version__, settings, model_hash(found))
+        if self.origin is not None:
+            digest.add(self.origin.reading, *sorted(self.origin.hashes.items()))
+        return digest.hexdigest()
 
     @cached_property
     def _prepared(self) -> Prepared:
@@ -56,7 +63,7 @@ class Certifying(Elsewhere[Model]):
 
     def _written(self, ids: Sequence[int], proved: Iterable[Certified], tables: Collection[str] = ()) -> dict[str, Any]:
         claims = [Claim.of(each) for each in proved]
-        return document(certificate_of(self.opened, ids, self.cap, claims, elsewhere=tables))
+        return document(certificate_of(self.opened, ids, self.cap, claims, elsewhere=tables, origin=self.origin))
 
 
 def certify_all(
@@ -71,12 +78,14 @@ def certify_all(
     workers: int | None = 1,
     cluster: str | None = None,
     spread: bool = False,
+    origin: Origin | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[tuple[int, Certificate]]:
     """Certificates of the tokens after each prompt, with their numbers, as they are finished.
 
     `open_model` is called in every process that computes: it holds a path rather than weights. With `spread` every worker of the
-    `cluster` reads, prepares and keeps some blocks of it, and the prompts go from one to the next.
+    `cluster` reads, prepares and keeps some blocks of it, and the prompts go from one to the next. With the `origin` of a model,
+    certificates have what the checker needs that is Python alone.
 
     >>> from exactformer.worksheets import load
     >>> found = dict(certify_all(lambda: load("capstone").model, [[0, 1], [1]]))
@@ -86,7 +95,7 @@ def certify_all(
     if spread and cluster is None:
         raise InputError("spread: goes with a cluster, whose workers have the blocks")
     model = open_model()
-    asked = Certifying(open_model, "", tokens, top, cap, digits)
+    asked = Certifying(open_model, "", tokens, top, cap, digits, origin)
     certifying = replace(asked, digest=asked.fingerprint(model))
     certifying.begun_with(model)
     cases = [tuple(ids) for ids in prompts]
