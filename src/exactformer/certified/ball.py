@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpq
+from flint import arb
 
 from exactformer.certified import bounds
 from exactformer.certified.limbs import BITS, check_terms, resized, split, to_float, to_integers, ulp
@@ -91,11 +91,11 @@ class Ball:
         known = np.isfinite(self.midpoint())
         if not known.all():
             return Ball(np.where(known, self.mid, 0.0), self.n, np.where(known, self.spread(), np.inf)).balls()
-        mids, radii = self.at(0).ravel(), self.spread().ravel().tolist()
-        result = np.empty(len(mids), dtype=object)
-        with precision(BITS * (self.n + 4) + 64):
-            for i, (mid, radius) in enumerate(zip(mids, radii, strict=True)):
-                result[i] = arb(arb(fmpq(mid.numerator, mid.denominator)) if mid else 0, radius)
+        mids, unit = (to_integers(self.mid), arb((1, -BITS * (self.n - 1)))) if self.n else (self.mid, arb(1))
+        result, radii = np.empty(mids.size, dtype=object), self.spread().ravel().tolist()
+        with precision(BITS * (self.n + 4) + 64):  # enough for every midpoint: the products are exact
+            for i, (mid, radius) in enumerate(zip(mids.ravel().tolist(), radii, strict=True)):
+                result[i] = arb(arb(mid) * unit, radius)
         return result.reshape(self.shape)
 
 
