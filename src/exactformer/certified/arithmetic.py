@@ -161,6 +161,9 @@ class CertifiedArithmetic(FusedLayers):
         (q, rq), *new = self._queries_keys_values(x, weights)
         lines = {f"{name}.{letter}": ball for letter, (ball, _) in zip("qkv", ((q, rq), *new), strict=True)}
         if weights.q_norm is not None and weights.k_norm is not None:
+            if self.traced and config.epsilon is not None:
+                for letter, x_of_heads in (("q", q), ("k", new[0][0])):
+                    lines |= rms_steps(x_of_heads, config.epsilon.fraction, f"{name}.{letter}_norm")
             q, rq = self._head_norm(q, rq, weights.q_norm.w, config)
             new[0] = self._head_norm(*new[0], weights.k_norm.w, config)
             lines |= {f"{name}.q_norm.out": q, f"{name}.k_norm.out": new[0][0]}
@@ -185,7 +188,7 @@ class CertifiedArithmetic(FusedLayers):
         if self.traced and config.kv_heads:
             lines |= {f"{name}.shared_k": _for_every_head(k, heads), f"{name}.shared_v": _for_every_head(v, heads)}
         if self.traced:
-            lines |= attention_steps(mixed, n, number, seen, score_moved, sight, name)
+            lines |= attention_steps(mixed, n, number, seen, score_moved, sight, cap is not None, name)
         z = Ball(mixed.z, n, np.broadcast_to(radius, (heads, len(radius))))
         beside = Ball(_side_by_side(mixed.z, n), n, radius)
         matrix, bias = self.store.output(weights.W_O), self.store.some_vector(weights.b_O)

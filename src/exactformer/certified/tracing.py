@@ -39,18 +39,24 @@ def norm_steps(x: Ball, epsilon: Fraction, name: str) -> dict[str, Any]:
 
 
 def rms_steps(x: Ball, epsilon: Fraction, name: str) -> dict[str, Any]:
-    """The mean of squares and its root, in floats: ‖x‖² moves by at most 2‖x‖r + r², √(‖x‖²/d + ε) by r/√d."""
+    """The mean of squares and its root, in floats, of rows [T, d] or of those of every head: ‖x‖² moves by at most 2‖x‖r + r²,
+    √(‖x‖²/d + ε) by r/√d."""
     near, dim = x.midpoint(), x.shape[-1]
     size, radius = row_norms(near), x.radius + bounds.TO_FLOAT * row_norms(near)
     squares = np.square(near).mean(axis=-1, keepdims=True)
-    of_squares = outwards((2 * size * radius + radius**2) / dim + bounds.gamma(dim + 4) * squares[:, 0])
+    of_squares = outwards((2 * size * radius + radius**2) / dim + bounds.gamma(dim + 4) * squares[..., 0])
     root = np.sqrt(squares + float(epsilon))
-    of_root = outwards(radius / math.sqrt(dim) + bounds.gamma(dim + 8) * root[:, 0])
-    return {f"{name}.ms": Ball(squares, FLOAT, of_squares[:, None]), f"{name}.rms": Ball(root, FLOAT, of_root[:, None])}
+    of_root = outwards(radius / math.sqrt(dim) + bounds.gamma(dim + 8) * root[..., 0])
+    return {f"{name}.ms": Ball(squares, FLOAT, of_squares[..., None]), f"{name}.rms": Ball(root, FLOAT, of_root[..., None])}
 
 
-def attention_steps(mixed: Mixed, n: int, factor: float, seen: Any, moved: Any, sight: Sight, name: str) -> dict[str, Any]:
-    """Dot products, scores, the mask and the weights. `moved` is how far a score that is seen moves, for every position."""
+def attention_steps(
+    mixed: Mixed, n: int, factor: float, seen: Any, moved: Any, sight: Sight, capped: bool, name: str
+) -> dict[str, Any]:
+    """Dot products, scores, the mask and the weights. `moved` is how far a score that is seen moves, for every position.
+
+    A cap does not lengthen. Scores before it are the products of floats near `factor` (right to 2u) and near the dot products.
+    """
     shape = mixed.pattern.shape
     spread = np.broadcast_to(outwards(moved[:, None] + mixed.score_error), shape)
     scores = Ball(mixed.scores, n, np.where(seen, spread, np.inf))
@@ -62,4 +68,8 @@ def attention_steps(mixed: Mixed, n: int, factor: float, seen: Any, moved: Any, 
     if factor != 1:
         apart = moved[:, None] / abs(factor) * bounds.UP + mixed.dot_error if factor else np.full(shape[1:], np.inf)
         lines[f"{name}.qk"] = Ball(mixed.dots, n, np.where(seen, np.broadcast_to(outwards(apart), shape), np.inf))
+    if capped:
+        uncapped = Ball(mixed.dots, n, np.zeros(shape)).midpoint() * factor
+        rounded = abs(factor) * mixed.dot_error * bounds.UP + (bounds.TO_FLOAT + 4 * bounds.UNIT) * np.abs(uncapped)
+        lines[f"{name}.uncapped"] = Ball(uncapped, FLOAT, np.where(seen, outwards(moved[:, None] + rounded), np.inf))
     return lines
