@@ -16,7 +16,7 @@ from exactformer.certificates.comparison import compare
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.storage import place, prepared, read, write
 from exactformer.certified import CertifiedArithmetic
-from exactformer.certified.weights import Store
+from exactformer.certified.store import Store
 from exactformer.model import Config, InputError, Model, Weights, forward
 from exactformer.model.cache import Cache
 from exactformer.worksheets import load

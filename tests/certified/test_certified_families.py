@@ -89,7 +89,7 @@ def test_mistakes_are_refused(mistake: str) -> None:
 
 def test_a_gain_of_one_more_is_exact() -> None:
     """1 + 2^−60 is no float64: the gain is that number, and not 1."""
-    from exactformer.certified.weights import one_more
+    from exactformer.certified.constants import one_more
 
     tiny = one_more(np.array([2.0**-60, 0.5]))
     assert tiny.dtype == object

@@ -25,7 +25,8 @@ from exactformer.certified.elementwise import activate, activate_float, steepnes
 from exactformer.certified.head_norms import head_norm
 from exactformer.certified.moving import Moves
 from exactformer.certified.products import product
-from exactformer.certified.weights import Store, Vector
+from exactformer.certified.store import Store
+from exactformer.certified.weights import Vector
 
 U = 2.0**-53
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from exactformer.certificates.passes import Pass
 from exactformer.certified.scheduling import Outlook, scout
-from exactformer.certified.weights import Store
+from exactformer.certified.store import Store
 from exactformer.model import InputError, Model
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided

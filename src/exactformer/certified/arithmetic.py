@@ -13,15 +13,17 @@ from exactformer.certified import attention, bounds, moving, perceptron
 from exactformer.certified.ball import FLOAT, Ball, Gained, outwards, resize, row_norms
 from exactformer.certified.capping import Cap
 from exactformer.certified.choosing import choose_row
+from exactformer.certified.constants import constant_limbs, near
 from exactformer.certified.directions import Paths
 from exactformer.certified.head_norms import head_norm
 from exactformer.certified.limbs import carry, multiply, ulp
 from exactformer.certified.moving import Moves
 from exactformer.certified.normalising import layer_norm, rms_norm
 from exactformer.certified.products import gained_of, product, reach
+from exactformer.certified.store import Store
 from exactformer.certified.tracing import attention_steps, norm_steps, rms_steps
 from exactformer.certified.turning import Rows, Turning
-from exactformer.certified.weights import Store, Vector, constant_limbs, near
+from exactformer.certified.weights import Vector
 from exactformer.model import AttentionWeights, Choice, Config, MlpWeights, NormWeights, machine
 from exactformer.model.arithmetics.roles import FusedLayers
 from exactformer.model.cache import Cache

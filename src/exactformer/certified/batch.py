@@ -14,11 +14,12 @@ from exactformer.certified import bounds, perceptron, together
 from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.ball import FLOAT, Ball, Gained, outwards, row_norms
 from exactformer.certified.capping import Cap
+from exactformer.certified.constants import near
 from exactformer.certified.normalising import rms_parts
 from exactformer.certified.products import gained_of, in_floats, product
 from exactformer.certified.rotating import rotate_floats
+from exactformer.certified.store import Store
 from exactformer.certified.together import Rows
-from exactformer.certified.weights import Store, near
 from exactformer.model import AttentionWeights, Config, MlpWeights, Model
 from exactformer.model.arithmetics.roles import Values
 from exactformer.model.cache import Cache

@@ -10,9 +10,9 @@ import numpy as np
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import FLOAT, Ball, outwards
+from exactformer.certified.constants import constant_limbs, near
 from exactformer.certified.elementwise import exp_float, logistic
 from exactformer.certified.limbs import Limbs, carry, check_first, multiply, to_float, ulp
-from exactformer.certified.weights import constant_limbs, near
 from exactformer.numbers import Number
 
 

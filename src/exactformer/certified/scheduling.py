@@ -12,7 +12,7 @@ import numpy as np
 from exactformer.certified import bounds
 from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
 from exactformer.certified.ball import FLOAT, Ball
-from exactformer.certified.weights import Store
+from exactformer.certified.store import Store
 from exactformer.model import Config, Model, Step
 from exactformer.model.forward import through
 from exactformer.model.recorder import Handle

@@ -2,107 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
-from flint import arb
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import row_norms
+from exactformer.certified.constants import RATIONAL_BITS, floats_of, integers
 from exactformer.certified.directions import Grams, grams
-from exactformer.certified.limbs import BITS, Limbs, OutOfRangeError, check_range, from_integers, split, ulp
+from exactformer.certified.limbs import BITS, Limbs, from_integers, split
 from exactformer.certified.norms import frobenius, spectral, spectral_beside
 from exactformer.certified.slices import Sliced, check_blas, from_floats
 from exactformer.certified.slices import from_integers as slices_from_integers
-from exactformer.model.errors import InputError
-from exactformer.model.weights import as_float64, place
-from exactformer.numbers import Exact, Named, Number, exact
-from exactformer.numbers.enclosure import ball, precision
 
 Kept = TypeVar("Kept")
-RATIONAL_BITS = 20 * BITS  # of the fraction of a weight that is no float
 _PART = 1 << 20  # entries of a matrix that are cut, or made floats, at a time
-_ROUNDED = 0.51  # in units of those bits: the error of such a weight (Lemma 19)
-
-
-def integers(numbers: Any) -> tuple[Any, bool]:
-    """Numbers times 2^RATIONAL_BITS, rounded, and whether they are exactly that."""
-    result, all_exact = np.empty(numbers.size, dtype=object), True
-    for i, number in enumerate(numbers.flat):
-        if type(number) is Exact:
-            scaled = number.fraction * (1 << RATIONAL_BITS)
-            result[i] = round(scaled)
-            all_exact = all_exact and scaled.denominator == 1
-        elif type(number) is Named:
-            all_exact = False
-            result[i] = _nearest(ball(number, RATIONAL_BITS + 128))
-        else:
-            raise InputError(f"a weight that is not a number: {number}")
-    return result.reshape(numbers.shape), all_exact
-
-
-def _nearest(value: arb) -> int:
-    with precision(RATIONAL_BITS + 256):
-        scaled = value * arb(2) ** RATIONAL_BITS
-        if not scaled.rad() < arb(2) ** -10:
-            raise OutOfRangeError("weights too large: a closed form is not known to the last limb")
-        return int((scaled.mid() + arb(1) / 2).floor().unique_fmpz())
-
-
-def floats_of(weights: Any) -> Any:
-    """The floats nearest to the weights: themselves, or with a relative error of u (Lemma 19)."""
-    if weights.dtype != object:
-        floats = as_float64(weights)
-        if not np.isfinite(floats).all():
-            raise InputError("a weight is infinite or not a number")
-        return floats
-    return np.array([_nearest_float(number) for number in weights.flat]).reshape(weights.shape)
-
-
-def one_more(weights: Any) -> Any:
-    """1 + w, exactly: in floats where each is one, else in fractions."""
-    if weights.dtype != object:
-        w = floats_of(weights)
-        total = 1.0 + w
-        above = total - 1.0
-        if not ((1.0 - (total - above)) + (w - above)).any():  # what the sum lost, exactly
-            return total
-        weights = _numbers(w)
-    return weights + exact(1)
-
-
-def _nearest_float(number: Any) -> float:
-    if type(number) is not Exact and type(number) is not Named:
-        raise InputError(f"a weight that is not a number: {number}")
-    if type(number) is Exact and not number.fraction:
-        return 0.0
-    return near(number, "a weight")
-
-
-def near(number: Number, name: str) -> float:
-    """The float nearest to a number that is not 0, right to u of itself."""
-    try:
-        value = number.to_float()
-    except OverflowError:
-        raise OutOfRangeError(f"{name}: beyond the range of float64") from None
-    if not value:
-        raise OutOfRangeError(f"{name}: beyond what floats hold with all their digits")
-    check_range(name, value)
-    return value
-
-
-def constant_limbs(number: Number, n: int) -> tuple[Any, float]:
-    """A constant in n limbs, and its error."""
-    values, exact = integers(np.array([number], dtype=object))
-    drop = RATIONAL_BITS - BITS * (n - 1)
-    kept = (values + (1 << (drop - 1))) >> drop
-    error = 0.0 if exact and not ((kept << drop) - values).any() else 0.75 * ulp(n)
-    return from_integers(kept, n)[:, 0], error
+_ROUNDED = 0.51  # in units of 2^−RATIONAL_BITS: the error of such a weight (Lemma 19)
 
 
 class Vector:
@@ -306,17 +224,6 @@ class Matrix:
         return self.verified.known(f"{self.name}[{what}]", compute)
 
 
-def _joined(arrays: list[Any]) -> Any:
-    """One after the other; as numbers where some are no floats."""
-    if len({array.dtype == object for array in arrays}) > 1:
-        arrays = [array if array.dtype == object else _numbers(array) for array in arrays]
-    return np.concatenate(arrays)
-
-
-def _numbers(floats: Any) -> Any:
-    return np.array([exact(Fraction(x)) for x in floats.ravel().tolist()], dtype=object).reshape(floats.shape)
-
-
 class Keeping:
     """Are slices and floats of matrices kept for the next pass, or made anew for each?"""
 
@@ -341,96 +248,3 @@ class VerifiedNorms:
 
     def _believe(self, norms: dict[str, float]) -> None:
         self._held |= norms
-
-
-class Store:
-    """Every weight by its place in memory, so that it is prepared once. Those of a model do not change."""
-
-    def __init__(self) -> None:
-        self.verified, self.keeping = VerifiedNorms(), Keeping()
-        self.names: dict[Any, str] = {}
-        self.held: dict[Any, Any] = {}
-
-    def name(self, array: Any, name: str) -> None:
-        self.names[place(array)] = name
-
-    def name_of(self, array: Any) -> str:
-        return self.names.setdefault(place(array), f"weights {len(self.names)}")
-
-    def vector(self, array: Any) -> Vector:
-        return self._once(("vector", place(array)), lambda: (Vector(array, self.name_of(array)), array))
-
-    def some_vector(self, array: Any | None) -> Vector | None:
-        return None if array is None else self.vector(array)
-
-    def biases(self, *arrays: Any | None) -> Vector | None:
-        """Of matrices side by side: all of them, or none."""
-        given = [array for array in arrays if array is not None]
-        if not given:
-            return None
-
-        def make() -> tuple[Vector, Any]:
-            zeros = np.zeros(given[0].shape)
-            return Vector(_joined([zeros if array is None else array for array in arrays]), "biases"), arrays
-
-        return self._once(("biases", *(None if array is None else place(array) for array in arrays)), make)
-
-    def kept(self, thing: Any, make: Callable[[], Kept]) -> Kept:
-        """What is made of a thing, as long as it is there."""
-        return self._once(("of", id(thing)), lambda: (make(), thing))
-
-    def gain(self, array: Any, unit: bool = False) -> Vector:
-        """The gain of a norm: w, or 1 + w where it is kept as what it differs from 1 by."""
-        if not unit:
-            return self.vector(array)
-        return self._once(("gain", place(array)), lambda: (Vector(one_more(array), self.name_of(array) + "+1"), array))
-
-    def matrix(self, array: Any) -> Matrix:
-        return self._once(("matrix", place(array)), lambda: (self._matrix((array,), self.name_of(array)), array))
-
-    def _matrix(self, pieces: tuple[Any, ...], name: str) -> Matrix:
-        return Matrix(pieces, name, self.verified, self.keeping)
-
-    def projections(self, *arrays: Any) -> Matrix:
-        """[heads, dim, head_dim] for queries, keys and values, side by side: [dim, 3 · heads · head_dim]."""
-
-        def make() -> tuple[Matrix, Any]:
-            pieces = tuple(a.transpose(1, 0, 2).reshape(a.shape[1], -1) for a in arrays)
-            return self._matrix(pieces, "+".join(map(self.name_of, arrays))), arrays
-
-        return self._once(("projections", *map(place, arrays)), make)
-
-    def beside(self, *arrays: Any) -> Matrix:
-        """[dim, width] each, side by side."""
-
-        def make() -> tuple[Matrix, Any]:
-            return self._matrix(arrays, "+".join(map(self.name_of, arrays))), arrays
-
-        return self._once(("beside", *map(place, arrays)), make)
-
-    def output(self, array: Any) -> Matrix:
-        """[heads, head_dim, dim] → [heads · head_dim, dim]"""
-        return self._once(
-            ("output", place(array)),
-            lambda: (self._matrix((array.reshape(-1, array.shape[-1]),), self.name_of(array)), array),
-        )
-
-    def trim(self, limbs_at: Callable[[str], int]) -> None:
-        """Forget the floats of matrices that are multiplied in limbs, and the slices of the others: one of the two is enough."""
-        for value, _ in self.held.values():
-            if isinstance(value, Matrix):
-                value.made.pop("dense" if limbs_at(value.name) else "sliced", None)
-
-    @contextlib.contextmanager
-    def passing_through(self) -> Iterator[None]:
-        """Each matrix is read once or twice: nothing is kept of it but its norms."""
-        before, self.keeping.kept = self.keeping.kept, False
-        try:
-            yield
-        finally:
-            self.keeping.kept = before
-
-    def _once(self, key: Any, make: Callable[[], tuple[Kept, Any]]) -> Kept:
-        if key not in self.held:
-            self.held[key] = make()
-        return self.held[key][0]  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ import numpy as np
 
 from exactformer.certified.arithmetic import CertifiedArithmetic, LimbSchedule
 from exactformer.certified.ball import FLOAT, Ball, resize
-from exactformer.certified.weights import Store
+from exactformer.certified.store import Store
 from exactformer.model import InputError, Model
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.render.layout import verdict
