@@ -7,12 +7,14 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import mpmath
 
 from benchmarks.result import Result, Table
 
 RESULTS = Path(__file__).parent / "results"
+_SHORT = 132  # characters
 _PACKAGES = ("exactformer", "python-flint", "numpy", "mpmath", "sympy")
 
 
@@ -30,8 +32,29 @@ def write(result: Result, folder: Path = RESULTS, by: str = "make bench") -> lis
     data = {"benchmark": result.name, "versions": found, **result.data}
     return [
         _write_whole(folder / f"{result.name}.md", markdown(result, found, by)),
-        _write_whole(folder / f"{result.name}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"),
+        _write_whole(folder / f"{result.name}.json", in_lines(data) + "\n"),
     ]
+
+
+def in_lines(data: Any, indent: str = "") -> str:
+    """JSON in which whatever is short stands in a line.
+
+    >>> print(in_lines({"short": [1, 2, {"x": None}]}))
+    {"short": [1, 2, {"x": null}]}
+    >>> print(in_lines({"rows": [{"a": 1}, {"b": "long" * 30}]})[:31])
+    {
+     "rows": [
+      {"a": 1},
+      {"b"
+    """
+    whole, inner = json.dumps(data, ensure_ascii=False), indent + " "
+    if len(whole) <= _SHORT or not isinstance(data, dict | list | tuple):
+        return whole
+    if isinstance(data, dict):
+        parts, ends = [f"{json.dumps(str(key), ensure_ascii=False)}: {in_lines(value, inner)}" for key, value in data.items()], "{}"
+    else:
+        parts, ends = [in_lines(value, inner) for value in data], "[]"
+    return f"{ends[0]}\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{ends[1]}"
 
 
 def markdown(result: Result, found: dict[str, str], by: str) -> str:

@@ -22,7 +22,7 @@ from benchmarks.engines.engine import BATCH, THREADS, Unable
 from benchmarks.engines.judged import judged
 from benchmarks.engines.models import CASES, LENGTH, SEED, TEMPERATURE, Case
 from benchmarks.engines.outputs import ENGINES, apart, write_outputs, write_texts
-from benchmarks.engines.table import rows, settings_table, tokens_table, unable_table, wrong_table
+from benchmarks.engines.table import NOT_RIGHT, rows, settings_table, tokens_table, unable_table, wrong_table
 from benchmarks.result import Progress, Result
 
 NAME = "engines"
@@ -101,7 +101,7 @@ def _result(models: dict[str, Any]) -> Result:
     parts += [_REMARKS]
     if reasons:
         parts += ["## What did not run", unable_table(reasons)]
-    settings = {"threads": THREADS, "batch": BATCH, "processor": _processor()}
+    settings = {"not_right": NOT_RIGHT, "threads": THREADS, "batch": BATCH, "processor": _processor()}
     return Result(NAME, "Engines before the referee", tuple(parts), {"settings": settings, "models": ordered})
 
 

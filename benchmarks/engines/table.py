@@ -14,7 +14,7 @@ from exactformer.referee import Judgements
 
 SHOWN = 5  # wrong tokens of an engine that are shown; the JSON has all
 _COLUMNS = ("right", "true tie", "near tie", "wrong by rounding", "wrong", "undecided")
-_KEPT = ("prompt", "position", "verdict", "token", "as_large", "true_token", "short")
+NOT_RIGHT = ("text", "after position", "verdict", "its tokens", "true token", "the true one leads by at least")  # a row of these
 
 Row = dict[str, Any]
 
@@ -33,11 +33,15 @@ def _row(judgements: Judgements, name: str) -> Row:
         "largest_error": max(errors, key=lambda error: error[1], default=None), "without_bound": len(records) - len(errors),
         "median_ulps": median(record["ulps_median"] for record in records if record["ulps_median"] is not None),
         "worst_step": _worst(steps), "first_steps": dict(Counter(record["first_step"] for record in steps if record["first_step"])),
-        "not_right": [
-            {key: record[key] for key in _KEPT if key in record}
-            for record in records if record["verdict"] != "right"
-        ],
+        "not_right": [_short(record) for record in records if record["verdict"] != "right"],
     }  # fmt: skip
+
+
+def _short(record: Row) -> list[Any]:
+    """The largest number may be that of several tokens."""
+    tokens = [record["token"], *record.get("as_large", ())]
+    lead = float(record["short"][0]) if "short" in record else None
+    return [record["prompt"], record["position"], record["verdict"], tokens, record["true_token"], lead]
 
 
 def _worst(records: Sequence[Row]) -> Row | None:
@@ -74,19 +78,11 @@ def wrong_table(found: Sequence[Row]) -> Table:
 
 
 def _wrong(row: Row) -> Iterator[tuple[str, ...]]:
-    listed = sorted((each for each in row["not_right"] if "short" in each), key=lambda each: -float(each["short"][0]))
-    for each in listed[:SHOWN]:
-        yield (
-            row["engine"], each["verdict"], str(each["prompt"]), str(each["position"]), _tokens(each), str(each["true_token"]),
-            f"{float(each['short'][0]):.4g}",
-        )  # fmt: skip
+    listed = sorted((each for each in row["not_right"] if each[-1] is not None), key=lambda each: -each[-1])
+    for text, position, verdict, tokens, true, lead in listed[:SHOWN]:
+        yield row["engine"], verdict, str(text), str(position), " = ".join(map(str, tokens)), str(true), f"{lead:.4g}"
     if len(listed) > SHOWN:
-        yield row["engine"], f"and {len(listed) - SHOWN:,} more", "", "", "", "", f"down to {float(listed[-1]['short'][0]):.2g}"
-
-
-def _tokens(record: Row) -> str:
-    """All that have the largest number."""
-    return " = ".join(map(str, (record["token"], *record.get("as_large", ()))))
+        yield row["engine"], f"and {len(listed) - SHOWN:,} more", "", "", "", "", f"down to {listed[-1][-1]:.2g}"
 
 
 def settings_table(versions: dict[str, dict[str, str]]) -> Table:

@@ -57,6 +57,6 @@ def test_rows_of_the_table():
     right, wrong = found
     assert (right["tokens"]["right"], wrong["tokens"]["right"]) == (1, 0)
     assert right["not_right"] == []
-    assert wrong["not_right"][0]["token"] == 2
+    assert wrong["not_right"][0][3] == [2]
     assert tokens_table(found).rows[0][:2] == ("jax-float32", "1")
     assert [line[0] for line in wrong_table(found).rows] == ["ctranslate2-int8"]
