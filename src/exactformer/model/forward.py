@@ -64,6 +64,13 @@ class Model(Saved):
         same = all(name == theirs and mine is array for (name, mine), (theirs, array) in pairs)
         return same and len(pairs) == len(list(other.weights.named())) and self.config == other.config
 
+    def column(self, token: str) -> int:
+        """Where the logits of a token stand."""
+        try:
+            return self.config.vocabulary.index(token)
+        except ValueError:
+            raise InputError(f"the token {quoted(token)} is not in the vocabulary ({_few(self.config.vocabulary)})") from None
+
     def ids(self, tokens: tuple[str, ...]) -> list[int]:
         """The vocabulary indices of `tokens`, or one clear line about the first that does not fit."""
         if not tokens:

@@ -51,7 +51,7 @@ def ablation(
     if token is None or over is None:
         raise InputError(f"position {position}: {said.why or 'there is no other token'}: say of which two tokens")
     ops = before.going_on()
-    columns = [before.model.ids((name,))[0] for name in (token, over)]
+    columns = [before.model.column(name) for name in (token, over)]
     leads = [ops.subtract(*(trace.logits[position, column] for column in columns))[()] for trace in (before, after)]
     if before.exact:
         leads = list(ops.settle(np.array(leads, dtype=object)))

@@ -52,7 +52,7 @@ def explain(trace: Trace, token: str | None = None, over: str | None = None, pos
         raise InputError(f"the lead of {quoted(token)} over itself is 0")
     row = _Row.of(trace, position)
     last = row.by_name["logits" if trace.model.config.logit_cap is None else "uncapped"]
-    columns = [_column(trace, name) for name in (token, over) if name is not None]
+    columns = [trace.model.column(name) for name in (token, over) if name is not None]
     value = _difference(row.ops, [last.values[position, column] for column in columns])
     if isinstance(value, Undefined):
         raise Undecided(value.why, 0) if value.undecided else UndefinedValue(f"the logit is undefined: {value.why}")
@@ -214,10 +214,3 @@ def _said(trace: Trace, position: int) -> str:
     if output.token is None:
         raise InputError(f"position {position}: {output.why or 'no token is decided'}: say which logit is to be explained")
     return output.token
-
-
-def _column(trace: Trace, token: str) -> int:
-    try:
-        return trace.model.config.vocabulary.index(token)
-    except ValueError:
-        raise InputError(f"the token {quoted(token)} is not in the vocabulary") from None
