@@ -175,7 +175,8 @@ def _add_steps(referee: Referee, truth: Truth, ids: tuple[int, ...], number: int
             known = np.isfinite(ball.spread())
             arrays[f"steps.{number}.{name}"] = np.ascontiguousarray(np.where(known, near, 0.0))
             own = step_errors(name, near, ball, "float64").high
-            careful = {kind: referee.careful(format).largest(ids, name, ball)[1] for kind, format in FORMATS.items()}
+            rows = len(ball)
+            careful = {kind: referee.careful(format).largest(ids, truth, name, 0, rows)[1] for kind, format in FORMATS.items()}
             said[name] = {"error": largest_row(own, known), "careful": careful}
     return said
 

@@ -47,15 +47,26 @@ class Careful:
         self.kinds = [arithmetic(format.name), *(shaken(format.name, seed) for seed in range(_SHAKEN))]
         self._ids: tuple[int, ...] = ()
         self._passes: list[dict[str, Any]] = []
+        self._truth: Truth | None = None
+        self._errors: dict[tuple[str, int, int], tuple[StepErrors, float]] = {}  # against that truth
 
     def steps(self, ids: tuple[int, ...]) -> dict[str, Any]:
         """Those of our own pass."""
         return self._pass(ids, 0)
 
-    def largest(self, ids: tuple[int, ...], name: str, ball: Ball, rows: slice = slice(None)) -> tuple[StepErrors, float]:
-        """The errors of our own pass at a step, and the largest L2 norm of the errors of a row in any of them."""
-        errors = [step_errors(name, self._pass(ids, n)[name][rows], ball, self.format.name) for n in range(len(self.kinds))]
-        return errors[0], max(largest_row(each.high, np.isfinite(each.high)) for each in errors)
+    def largest(self, ids: tuple[int, ...], truth: Truth, name: str, first: int, rows: int) -> tuple[StepErrors, float]:
+        """The errors of our own pass at a step, and the largest L2 norm of the errors of a row in any of them.
+
+        They are the same for all engines that compute in this format.
+        """
+        if truth is not self._truth:
+            self._truth, self._errors = truth, {}
+        key = (name, first, rows)
+        if key not in self._errors:
+            ball, part = truth.step(name, first, rows), slice(first, first + rows)
+            errors = [step_errors(name, self._pass(ids, n)[name][part], ball, self.format.name) for n in range(len(self.kinds))]
+            self._errors[key] = errors[0], max(largest_row(each.high, np.isfinite(each.high)) for each in errors)
+        return self._errors[key]
 
     def _pass(self, ids: tuple[int, ...], number: int) -> dict[str, Any]:
         if ids != self._ids:
@@ -216,14 +227,13 @@ class _Prompt:
                 ball = self.truth.steps[name]
                 value = _shaped(self.given.steps[name], ball.shape, f"{self.engine.name}: {name}")
                 errors = step_errors(name, value, ball, self.engine.format.name)
-                yield _step_record(errors, *self._careful.largest(self.given.ids, name, ball))
+                yield _step_record(errors, *self._careful.largest(self.given.ids, self.truth, name, 0, len(ball)))
 
     def _logits_step(self) -> Iterator[Record]:
         """The logits that were given, as the last step."""
         if self._errors is not None and self.given.logits is not None and isinstance(self.truth, Truth):
-            start, rows = self.given.first, self.given.rows
-            ball = self.truth.logits[start - self.truth.first : start - self.truth.first + rows]
-            yield _step_record(self._errors, *self._careful.largest(self.given.ids, "logits", ball, slice(start, start + rows)))
+            found = self._careful.largest(self.given.ids, self.truth, "logits", self.given.first, self.given.rows)
+            yield _step_record(self._errors, *found)
 
 
 def _step_record(errors: StepErrors, ours: StepErrors, allowed: float) -> Record:

@@ -53,6 +53,13 @@ class Truth:
             self._leads[position] = leading(self.logits, position - self.first, partial(same_logit, self.model))
         return self._leads[position]
 
+    def step(self, name: str, first: int, rows: int) -> Ball:
+        """Some rows of a step; the logits may begin with a later position than the others."""
+        if name == "logits":
+            return self.logits[first - self.first : first - self.first + rows]
+        found: Ball = self.steps[name][first : first + rows]
+        return found
+
     def logit(self, position: int, token: int) -> tuple[Fraction, Fraction]:
         return self.logits.enclosure((position - self.first, token))
 
