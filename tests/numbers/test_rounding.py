@@ -7,9 +7,13 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
+from flint import arb, fmpq
 
 from exactformer.numbers import Undecided, Undefined, UndefinedValue, exact, exp, log, pi, sqrt
+from exactformer.numbers.balls import Enclosed
+from exactformer.numbers.enclosure import precision
 
 
 def test_fractions_are_rounded_as_python_rounds_them() -> None:
@@ -80,3 +84,57 @@ def test_what_is_not_formatted() -> None:
 def test_a_number_next_to_a_tie_is_told_from_it() -> None:
     nearly = exact("1/2") - exp(-200)
     assert (round(nearly), f"{nearly:.0f}", round(exact("1/2") + exp(-200))) == (0, "0", 1)
+
+
+def test_balls_have_the_digits_that_all_their_numbers_have() -> None:
+    rng = random.Random(4)
+    kept = 0
+    for _ in range(2000):
+        middle, radius = (
+            Fraction(rng.randint(-(10**7), 10**7), 2 ** rng.randint(0, 30)),
+            Fraction(rng.randint(0, 9), 2 ** rng.randint(8, 40)),
+        )
+        x, n = Enclosed(arb(fmpq(middle.numerator, middle.denominator), float(radius))), rng.randint(0, 9)
+        low, high = x.enclosure()
+        assert low <= middle - radius <= middle + radius <= high
+        for ask in (
+            lambda x, n=n: f"{x:.{n}f}",
+            lambda x, n=n: f"{x:.{n}e}",
+            lambda x, n=n: round(x, n),
+            lambda x, n=n: f"{x:.{n}%}",
+        ):
+            try:
+                found = ask(x)
+            except Undecided:
+                continue
+            kept += 1
+            assert found == ask(exact(low)) == ask(exact(high)) == ask(exact(middle))
+    assert kept > 4000
+
+
+def test_what_is_computed_with_balls_is_formatted_too() -> None:
+    with precision(200):
+        x, third = Enclosed(arb(2).sqrt()), arb(1) / 3
+    for y in (x + 1, 1 + x, x * third, third * x, x - third, third - x, x / 3, 3 / x, x**2, -x, abs(x), x.exp(), sum([x, x])):
+        assert type(y) is Enclosed
+        assert y.rel_accuracy_bits() > 50
+    assert f"{x * x:.40f}" == f"{exact(2):.40f}"
+    assert f"{np.exp(np.array([x, x], dtype=object))[1]:.20f}" == f"{exp(sqrt(2)):.20f}"
+
+
+def test_what_a_ball_leaves_open_is_an_error() -> None:
+    x = Enclosed("1.5 +/- 0.001")
+    for ask in (lambda: f"{x:.3f}", lambda: round(x), lambda: x.digits(4), lambda: x.to_float(), lambda: f"{Enclosed('nan'):.2f}"):
+        with pytest.raises(Undecided):
+            ask()
+    assert (repr(x), str(Enclosed("0 +/- 1")), repr(Enclosed("inf"))) == ("<1.50>", "[-1.01, 1.01]", "<?>")
+
+
+@pytest.mark.parametrize("exponent", [2**21, -(2**21)])
+def test_balls_beyond_the_range_of_floats(exponent: int) -> None:
+    x = Enclosed(arb(2)) ** exponent
+    if exponent < 0:
+        assert (x.to_float(), f"{x:.5f}") == (0.0, "0.00000")
+    else:
+        with pytest.raises((OverflowError, Undecided)):
+            x.to_float()

@@ -112,3 +112,24 @@ def test_what_is_not_decided_is_no_float() -> None:
     undecided = np.array([[Undefined("who knows", undecided=True)]], dtype=object)
     with pytest.raises(Undecided, match="who knows"):
         type(step)("x", step.operation, (), undecided).to_numpy()
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "arb", "certified", "float64", "float32", "bfloat16"])
+def test_entries_are_formatted_in_every_arithmetic(arithmetic: str) -> None:
+    sheet = xf.load("capstone")
+    t = sheet.trace("a b", arithmetic)
+    asked = [
+        t["pattern"][0, 1, 1],
+        t.logits[1, 0],
+        t.output[1].margin,
+        t.explain("a", "c").contributions[0].value,
+        t.explain().value,
+    ]
+    if arithmetic != "certified":
+        asked += [xf.gradient(t, "b a").loss, xf.gradient(t, "b a")["W_V"][0, 0, 0], xf.gradient(t, "b a").weights["W_E"][0, 0]]
+    right = sheet.trace("a b")["pattern"][0, 1, 1]
+    assert f"{asked[0]:.2f}" == f"{right:.2f}" == "0.73"
+    for x in asked:
+        if x is not None:  # floats have no margin
+            assert float(f"{x:.10f}") == pytest.approx(float(round(float(f"{x:.12f}"), 10)), abs=2e-10)
+            round(x, 3)

@@ -14,7 +14,7 @@ from exactformer.numbers.budget import DEFAULT, WORKING_BITS
 from exactformer.numbers.decimals import common_decimal, fixed, nearest_decimal, outwards, times_power
 from exactformer.numbers.enclosure import WIDEST, ball, dyadic, enclose, good_ball, magnitude, precision
 from exactformer.numbers.errors import Undecided
-from exactformer.numbers.nodes import Exact, Named, Number, refuse_undefined
+from exactformer.numbers.nodes import Enclosure, Exact, Named, Number, refuse_undefined
 
 _LONGEST_EXPONENT = 1000  # bits of a decimal exponent that is written down
 _BEYOND_FLOATS = 1100  # binary exponents of float64 lie within this, those of halves of its smallest numbers too
@@ -132,6 +132,18 @@ def _outwards(ends: _Ends, n: int, x: Number | None = None) -> tuple[str, str]:
     return outwards(*ends.low, n, down=True), outwards(*ends.high, n, down=False)
 
 
+def ball_fractions(b: arb) -> Enclosure:
+    """The ends of a finite ball.
+
+    >>> [str(end) for end in ball_fractions(arb("0.5"))]
+    ['1/2', '1/2']
+    """
+    low, high, power = _ball_ends(b)
+    if power:
+        raise magnitude(power * 3322 // 1000, None)  # log2(10) ≈ 3.322
+    return Enclosure(Fraction(*low), Fraction(*high))
+
+
 def ball_bounds(b: arb, n: int = 12) -> tuple[str, str]:
     """Two decimals of `n` significant digits around a finite ball.
 
@@ -168,7 +180,7 @@ def agreed_digits(b: Any, n: int) -> str | None:
     >>> agreed_digits(arb(1) / 3, 4), agreed_digits(arb("0 +/- 0.1"), 4), agreed_digits(arb(0), 4)
     ('0.3333', None, '0')
     """
-    if type(b) is not arb or not b.is_finite():
+    if not isinstance(b, arb) or not b.is_finite():
         return None
     low, high, power = _ball_ends(b)
     rounded = common_decimal(low, high, n)
@@ -181,7 +193,7 @@ def agreed_bounds(b: Any, n: int) -> tuple[str, str] | None:
     >>> agreed_bounds(arb(1) / 3, 4), agreed_bounds(arb("0.5 +/- 0.1"), 4)
     (('0.3333', '0.3334'), None)
     """
-    if type(b) is not arb or not b.is_finite():
+    if not isinstance(b, arb) or not b.is_finite():
         return None
     low, high, power = _ball_ends(b)
     if power:
@@ -228,7 +240,12 @@ def ball_float(b: arb) -> float:
     """
     if not b.is_finite():
         return math.nan
-    low, high = (float(Fraction(*end)) for end in _ball_ends(b)[:2])
+    if b.abs_upper() < arb(2) ** -_BEYOND_FLOATS and not b.contains(0):
+        return math.copysign(0.0, 1 if b > 0 else -1)
+    try:
+        low, high = (float(end) for end in ball_fractions(b))
+    except OverflowError:
+        raise OverflowError("a number of a ball is beyond the range of a float") from None
     if low != high:
         raise Undecided(f"the float64 nearest to a number between {low!r} and {high!r}", b.bits())
     return low

@@ -10,12 +10,12 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-from flint import arb
+from flint import arb, fmpq
 
 from exactformer.numbers.as_written import brief
 from exactformer.numbers.budget import DEFAULT, WORKING_BITS
-from exactformer.numbers.digits import digits
-from exactformer.numbers.enclosure import ball, enclose
+from exactformer.numbers.digits import agreed_digits, ball_bounds, ball_fractions, digits
+from exactformer.numbers.enclosure import WIDEST, ball, dyadic, enclose, precision
 from exactformer.numbers.errors import Undecided
 from exactformer.numbers.nodes import Exact, Named, Number, refuse_undefined
 from exactformer.numbers.parse import exact
@@ -23,22 +23,24 @@ from exactformer.numbers.parse import exact
 _SPEC = re.compile(r"(?P<before>.*?)(?:\.(?P<precision>[0-9]{1,9}))?(?P<kind>[a-zA-Z%]?)", re.DOTALL)
 _USUAL = 6  # digits, where a format does not say how many: as for floats
 _MOST = 100_000  # digits that are asked for
+_HALF = arb(2) ** -1
 _WIDE = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
-def rounded(x: Number, decimals: int) -> Exact:
+def rounded(x: Number | arb, decimals: int) -> Exact:
     """`x` rounded to that many decimals after the point, proved.
 
     >>> from exactformer.numbers import exact, exp
     >>> rounded(exp(1), 4), rounded(exact("1/8"), 2), rounded(100 * exp(1), -1), rounded(exp(-(10**9)), 3)
     (exact('27183/10000'), exact('3/25'), exact('270'), exact('0'))
     """
-    refuse_undefined(x)
     if abs(decimals) > _MOST:
         raise ValueError(f"rounding to {decimals:,} decimals: ask for {_MOST:,} at most")
     value = _rational(x)
     if type(value) is Exact:
         return exact(round(value.fraction, decimals))
+    if isinstance(value, arb):
+        return _rounded_ball(value, decimals)
     bits = max(16, decimals * 10 // 3 + 16)
     cap = bits + 2 * DEFAULT.bits
     if ball(value, WORKING_BITS).abs_upper() < arb(2) ** -bits:  # type: ignore[arg-type]
@@ -52,7 +54,24 @@ def rounded(x: Number, decimals: int) -> Exact:
         bits = min(2 * bits, cap)
 
 
-def formatted(x: Number, spec: str) -> str:
+def _rounded_ball(b: arb, decimals: int) -> Exact:
+    """What all numbers of a ball are rounded to."""
+    with precision(WORKING_BITS):
+        if b.abs_upper() * 10 ** max(decimals, 0) < _HALF:  # also where it is too small for a fraction
+            return exact(0)
+    low, high = (round(end, decimals) for end in ball_fractions(b))
+    if low != high:
+        raise not_proved(f"{decimals} decimals", b)
+    return exact(low)
+
+
+def not_proved(what: str, b: arb) -> Undecided:
+    """Digits that a ball leaves open."""
+    between = "{} and {}".format(*ball_bounds(b)) if b.is_finite() else "-∞ and ∞"
+    return Undecided(f"{what} of a number between {between}", 0)
+
+
+def formatted(x: Number | arb, spec: str) -> str:
     """`x` as a format says: with proved digits (f, e, g, %), or as the text that it is.
 
     >>> from exactformer.numbers import exact, exp
@@ -71,7 +90,6 @@ def formatted(x: Number, spec: str) -> str:
     places = int(found["precision"] or _USUAL)
     if places > _MOST:
         raise ValueError(f"the format {spec!r} asks for more than {_MOST:,} digits")
-    refuse_undefined(x)
     if kind in "eE":
         value = _significant(x, places + 1)
     elif kind in "gG":
@@ -84,14 +102,24 @@ def formatted(x: Number, spec: str) -> str:
     return format(value, f"{found['before']}.{places}{kind}")  # which has no more digits: nothing is rounded again
 
 
-def _rational(x: Number) -> Number:
-    """The rational that a closed form was proved to be, where it was."""
+def _rational(x: Number | arb) -> Number | arb:
+    """The rational that a closed form was proved to be, where it was, or that is all of a ball."""
+    if isinstance(x, arb):
+        if not x.is_finite():
+            raise not_proved("a decimal", x)
+        return Exact(fmpq(*dyadic(x, None))) if x.is_exact() and abs(int(x.man_exp()[1])) <= WIDEST else x
+    refuse_undefined(x)
     return x.exact if type(x) is Named and x.exact is not None else x
 
 
-def _significant(x: Number, n: int) -> Decimal:
-    """Of a rational the even digit on a tie; of a closed form what both ends of an enclosure round to."""
+def _significant(x: Number | arb, n: int) -> Decimal:
+    """Of a rational the even digit on a tie; of a closed form or a ball what both ends of an enclosure round to."""
     value = _rational(x)
+    if isinstance(value, arb):
+        agreed = agreed_digits(value, n)
+        if agreed is None:
+            raise not_proved(f"{n} digits", value)
+        return Decimal(agreed)
     if type(value) is not Exact:
         return Decimal(digits(value, n))
     narrow = decimal.Context(prec=n, rounding=decimal.ROUND_HALF_EVEN, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)

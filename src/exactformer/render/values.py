@@ -9,7 +9,7 @@ from flint import arb
 
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Named, Number, Undecided, Undefined
-from exactformer.numbers.digits import ball_bounds, ball_digits
+from exactformer.numbers.balls import ball_text
 from exactformer.numbers.nearness import nearly
 
 _LONGEST = 60  # characters of a closed form that stands in a line
@@ -70,7 +70,7 @@ def show(value: Any, digits: int = 12) -> Shown:
     if isinstance(value, arb):
         if not value.is_finite():
             return Shown(value, "undefined", "?", why="of an entry that nobody may look at, nothing is claimed")
-        return Shown(value, "ball", _ball(value, digits))
+        return Shown(value, "ball", ball_text(value, digits))
     return _float(value)
 
 
@@ -104,14 +104,6 @@ def _named(value: Named, digits: int) -> Shown:
 def _short(text: str) -> str:
     """The text, or nothing where nobody would read it."""
     return text if len(text) <= _LONGEST and not text.startswith("≈") else ""
-
-
-def _ball(value: arb, digits: int) -> str:
-    """The digits that the ball proves, or its ends where it proves none."""
-    try:
-        return ball_digits(value, digits) or "[{}, {}]".format(*ball_bounds(value, 3))
-    except Undecided:
-        return str(value.str(digits))  # too small or too large to be written out
 
 
 def _float(value: Any) -> Shown:

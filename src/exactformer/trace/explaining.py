@@ -25,6 +25,7 @@ from exactformer.model.operations.products import UNEMBED, transposed
 from exactformer.model.step import Step
 from exactformer.model.weights import block_of
 from exactformer.numbers import Budget, Exact, Number, Undecided, Undefined, UndefinedValue
+from exactformer.numbers.balls import presented
 from exactformer.numbers.decide import prove_zero
 from exactformer.trace.explanation import Contribution, Explanation, summed
 from exactformer.trace.trace import Trace
@@ -200,7 +201,7 @@ def _inner(ops: Adjoints, x: Any, direction: Any) -> Any:
 
 def _dot(ops: Adjoints, x: Any, direction: Any) -> Any:
     """Of two rows, [1, n] each."""
-    return ops.settle(ops.product(x, transposed(direction)))[0, 0]
+    return presented(ops.settle(ops.product(x, transposed(direction)))[0, 0])
 
 
 def _difference(ops: Adjoints, both: list[Any]) -> Any:

@@ -17,6 +17,7 @@ from exactformer.model.operations.others import GIVEN, OF_CROSS_ENTROPY, Summed
 from exactformer.model.step import Step
 from exactformer.model.weights import rebuilt_weights
 from exactformer.numbers import Exact, array, exact
+from exactformer.numbers.balls import enclosed, presented
 from exactformer.showing import Plotted, Shown
 from exactformer.trace.steps import Steps
 from exactformer.trace.trace import Trace, run
@@ -71,10 +72,10 @@ def gradient(
         progress(name)
         reads = tuple(dict.fromkeys(read for part in parts for read in part.reads))
         remarks = tuple(remark for part in parts for remark in part.remarks)
-        recorded.append(Step(name, Summed.of(parts), reads, value, remarks))
+        recorded.append(Step(name, Summed.of(parts), reads, enclosed(value), remarks))
 
     weights = backward(model, model.ids(trace.tokens), steps, last, ops, record)
-    return Gradient(trace, words, loss, tuple(recorded), weights)
+    return Gradient(trace, words, presented(loss), tuple(recorded), {name: enclosed(value) for name, value in weights.items()})
 
 
 def ones_at_the_end(trace: Trace) -> Any:

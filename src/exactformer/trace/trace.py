@@ -20,6 +20,7 @@ from exactformer.model.recorder import Note, unnoted
 from exactformer.model.step import Words
 from exactformer.model.weights import declared
 from exactformer.numbers import Named
+from exactformer.numbers.balls import enclosed, presented
 from exactformer.showing import Plotted
 from exactformer.trace.steps import Steps
 
@@ -153,7 +154,7 @@ def run(
     def note(step: Step) -> Any:
         progress(step.name)
         step = replace(step, values=patched(step))
-        values = ops.shown(step.values)
+        values = enclosed(ops.shown(step.values))
         axes[step.name] = step.operation.axes(values.ndim, [axes.get(read, _UNSEEN) for read in step.reads])
         steps.append(replace(step, values=values, axes=axes[step.name], words=called))
         return step.values
@@ -193,5 +194,5 @@ def output_of(position: int, choice: Choice, vocabulary: tuple[str, ...], stoppe
         choice.proved,
         tuple(vocabulary[i] for i in choice.ties),
         None if choice.runner_up is None else vocabulary[choice.runner_up],
-        choice.margin,
+        presented(choice.margin),
     )

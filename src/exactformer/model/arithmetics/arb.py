@@ -193,7 +193,7 @@ class ArbArithmetic(Adjoints):
         return self._each(lambda v: (v + epsilon).sqrt(), variance)
 
     def normalise(self, centered: Array, deviation: Array, w: Array, b: Array | None, name: str) -> Array:
-        if not all(type(std) is arb and std > 0 for std in deviation.flat):
+        if not all(isinstance(std, arb) and std > 0 for std in deviation.flat):
             deviation = self._divisors(deviation, name)
         stretched = self._each(lambda c, std, wc: wc * (c / std), centered, deviation, w)
         return stretched if b is None else self.add(stretched, b)
@@ -351,9 +351,9 @@ def _undefined_or(function: Callable[..., Any], *values: Any) -> Any:
 
 def _is_zero(value: Any) -> bool:
     """Is it proved to be 0?"""
-    return type(value) is arb and value.is_zero()
+    return isinstance(value, arb) and value.is_zero()
 
 
 def _is_infinite(value: Any) -> bool:
     """Infinite, or NaN."""
-    return type(value) is arb and not value.is_finite()
+    return isinstance(value, arb) and not value.is_finite()
