@@ -20,7 +20,10 @@ _PLACES = {
     "model": [
         "AttentionWeights", "BlockWeights", "Config", "ConfigError", "InputError", "MlpWeights", "Model", "NormWeights", "Weights",
     ],
-    "trace": ["Descent", "Gradient", "Output", "Step", "Trace", "descend", "gradient", "run"],
+    "trace": [
+        "Ablation", "Descent", "Explanation", "Gradient", "Output", "Step", "Trace", "ablate", "descend", "explain", "gradient",
+        "run",
+    ],
     "circuits": ["Circuit", "CircuitError", "Head"],
     "decoding": ["Chosen", "DecodingError", "Strategy", "distribution", "generate", "ranked"],
     "tokenizers": ["TokenizerError", "load_tokenizer"],

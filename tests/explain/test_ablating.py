@@ -14,6 +14,7 @@ from exactformer.messages import Refused
 from exactformer.model.ablating import ModelPart, without
 from exactformer.model.fields import ConfigError
 from exactformer.numbers import exact
+from exactformer.render.explanations import ablation_json
 from exactformer.trace import run
 from exactformer.trace.ablation import ablation, mean, patch
 from exactformer.web import tasks
@@ -129,3 +130,31 @@ def test_the_page_is_told_the_same() -> None:
     assert (found["proof"], [each["size"] for each in found["contributions"]]) == ("equal", [0, 0, 0, pytest.approx(100)])
     with pytest.raises(Refused, match="not in the vocabulary"):
         tasks.run("explain", {"source": source, "position": 2, "token": "nobody"})
+
+
+def test_in_python_it_is_what_the_command_says(tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"prompt": "a b a"}\n{"prompt": "c b a"}\n')
+    for how, arithmetic in (("zero", "exact"), ("mean", "arb"), ("from b c b", "float64"), ("zero", "certified")):
+        part = f"blocks.1.attn.head.0={how}"
+        said = json.loads(
+            command(
+                *("explain", "induction", "--tokens", "a b a", "--arithmetic", arithmetic, "--format", "json", "--ablate", part),
+                *(("--over", str(prompts)) if how == "mean" else ()),
+            ).stdout
+        )
+        found = load("induction").trace("a b a", arithmetic).ablate(part, means=["a b a", "c b a"])
+        assert json.loads(ablation_json(found)) == said
+        assert len(repr(found)) < 100
+        assert "<table" in found._repr_html_()
+    with pytest.raises(Refused, match="means="):
+        load("induction").trace("a b a").ablate("blocks.1.attn.head.0=mean")
+    with pytest.raises(Refused, match="no part"):
+        load("induction").trace("a b a").ablate()
+
+
+def test_another_text_is_cut_up_as_the_first_was() -> None:
+    t = load("stories").trace(prompt="Once upon a time", arithmetic="float64")
+    found = t.ablate("blocks.4.mlp=from Once upon a day")
+    assert found.said[0].token == ","
+    assert run(t.model, t.tokens, "float64").ablate("blocks.0.mlp=from " + " ".join(t.tokens)).change == 0

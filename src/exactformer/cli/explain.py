@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ import click
 from exactformer.cli.common import (
     UNDECIDED,
     Whole,
-    able,
     change_options,
     digits_of_named_numbers,
     digits_option,
@@ -31,8 +29,6 @@ from exactformer.progress import Progress
 if TYPE_CHECKING:
     from exactformer.trace import Trace
     from exactformer.worksheets import Input, Worksheet
-
-_WAYS = "write NAME=zero, NAME=mean or NAME=from TEXT, such as blocks.0.attn.head.3=zero"
 
 
 @click.command("explain")
@@ -113,42 +109,11 @@ def _ablation(
     worksheet: Worksheet, before: Trace, asked: tuple[str, ...], file: Path | None, lead: tuple[str, str] | None, place: int,
     form: str, digits: int, progress: Any,
 ) -> tuple[str, bool]:  # fmt: skip
-    from exactformer.model.ablating import ModelPart, without
     from exactformer.render import explanations
-    from exactformer.trace.ablation import ablation, mean, patch, sign
+    from exactformer.trace.ablation import ablate, sign
     from exactformer.worksheets.prompts import read_prompts
 
-    model, patches = worksheet.model, {}
-    others: list[Trace] = []  # the passes of the mean
-    for each in asked:
-        name, _, how = each.partition("=")
-        part = ModelPart.named(name.strip(), model.config)
-        way, _, text = how.strip().partition(" ")
-        if how.strip() == "zero":
-            model = without(model, part)
-        elif how.strip() == "mean":
-            refuse(file is None, f"--ablate {name}=mean: give the prompts of the mean: --over FILE")
-            assert file is not None
-            others = others or [worksheet.trace(ids, before.arithmetic) for ids in read_prompts(file, worksheet)]
-            model = without(model, part, mean(part, others))
-        else:
-            refuse(way != "from" or not text.strip(), f"--ablate: {each[:60]!r} is not an ablation: {_WAYS}")
-            patches[part] = _other(worksheet, before, text.strip().strip('"'))
-    after = replace(worksheet, model=model).trace(before.tokens, before.arithmetic, progress=progress, patched=patch(patches))
-    token, over = lead or (None, None)
-    found = ablation(asked, before, after, token, over, place)
+    means = () if file is None else [worksheet.trace(ids, before.arithmetic) for ids in read_prompts(file, worksheet)]
+    found = ablate(before, asked, *(lead or (None, None)), place, means, progress)
     render = explanations.ablation_text if form == "text" else explanations.ablation_json
     return render(found, digits), sign(found.change) is not None
-
-
-def _other(worksheet: Worksheet, before: Trace, text: str) -> Trace:
-    """The pass that a part is taken from."""
-    refuse(
-        not kind(before.arithmetic).stepwise,
-        f"--ablate: {before.arithmetic} computes whole layers, into which nothing is put: "
-        f"=from goes with {able(lambda kind: kind.stepwise)}",
-    )
-    other = worksheet.trace(None, before.arithmetic, prompt=text)
-    lengths = (len(before.tokens), len(other.tokens))
-    refuse(lengths[0] != lengths[1], f"--ablate: {text[:40]!r} has {lengths[1]} tokens, the input {lengths[0]}: give as many")
-    return other

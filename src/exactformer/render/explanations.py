@@ -141,14 +141,20 @@ def ablation_text(found: Ablation, digits: int = 12) -> str:
     """The lead before and after, and whether it is proved to rise or to fall."""
     lines = [printable(found.title)] if found.title else []
     lines += [f"tokens {' '.join(map(printable, found.tokens))} · position {found.position} · arithmetic {found.arithmetic}", ""]
+    lines += [ablation_told(found), *(f"  {name:<7} {cell}" for name, cell in ablation_rows(found, digits))]
+    return "\n".join(lines) + "\n"
+
+
+def ablation_told(found: Ablation) -> str:
     lead = f"the lead of {printable(found.token)} over {printable(found.over)}"
-    values = (("before", found.before), ("after", found.after), ("change", found.change))
-    lines += [f"with {', '.join(map(printable, found.parts))}: {lead} {_CHANGES[sign(found.change)]}{_proved(found)}"]
-    lines += [f"  {name:<7} {_number(value, digits)}" for name, value in values]
-    said = [printable(output.token or "none") for output in found.said]
-    return (
-        "\n".join([*lines, f"  {'token':<7} {said[0]} → {said[1]}" if said[0] != said[1] else f"  {'token':<7} {said[0]}"]) + "\n"
-    )
+    return f"with {', '.join(map(printable, found.parts))}: {lead} {_CHANGES[sign(found.change)]}{_proved(found)}"
+
+
+def ablation_rows(found: Ablation, digits: int = 12) -> list[tuple[str, str]]:
+    """The lead before, after and their difference; the token, or both where it is another."""
+    said = dict.fromkeys(printable(output.token or "none") for output in found.said)
+    leads = [(name, _number(getattr(found, name), digits)) for name in ("before", "after", "change")]
+    return [*leads, ("token", " → ".join(said))]
 
 
 def _proved(found: Ablation) -> str:

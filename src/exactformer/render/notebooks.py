@@ -13,11 +13,12 @@ from exactformer.messages import printable, short
 from exactformer.model import Config, Model
 from exactformer.proofs import Report
 from exactformer.referee import Judgements
-from exactformer.render import certificate_page, judgement_page, theorems
+from exactformer.render import certificate_page, explanations, judgement_page, theorems
 from exactformer.render.html import code, framed, table
 from exactformer.render.layout import described
 from exactformer.render.tables import entry
 from exactformer.render.values import show
+from exactformer.trace import Ablation
 
 _MOST_ROWS = 40
 
@@ -76,6 +77,12 @@ def theorem_html(report: Report) -> str:
     failures = "".join(f'<li class="wrong">{escape(line)}</li>' for line in theorems.failure_lines(report))
     intro = f"<p><strong>Theorem.</strong> {escape(report.statement)}.</p><p>{'<br>'.join(map(escape, said))}</p>"
     return framed(f"{intro}{kinds}" + (f"<ul>{failures}</ul>" if failures else ""))
+
+
+def ablation_html(found: Ablation) -> str:
+    """The lead before and after, and what it is without the parts, in the words of the text."""
+    numbers = ([name, escape(cell)] for name, cell in explanations.ablation_rows(found))
+    return framed(f"<p>{escape(explanations.ablation_told(found))}</p>" + table(("", "lead"), numbers))
 
 
 def judgements_html(report: Judgements) -> str:

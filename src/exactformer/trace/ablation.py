@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from flint import arb
 
-from exactformer.model.ablating import ModelPart
+from exactformer.arithmetics import able, kind
+from exactformer.messages import listed
+from exactformer.model.ablating import ModelPart, without
 from exactformer.model.arithmetics.exact import ExactArithmetic
 from exactformer.model.errors import InputError
 from exactformer.model.recorder import Note
 from exactformer.model.step import Step
 from exactformer.numbers import Number, Undefined
 from exactformer.showing import Shown
-from exactformer.trace.trace import Output, Trace
+from exactformer.trace.trace import Output, Trace, run
+
+_WAYS = "write NAME=zero, NAME=mean or NAME=from TEXT, such as blocks.0.attn.head.3=zero"
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,54 @@ def ablation(
     return Ablation(
         before.title, before.arithmetic, before.tokens, position, tuple(parts), token, over, leads[0], leads[1], change, (said, now)
     )
+
+
+def ablate(
+    trace: Trace, parts: Iterable[str], token: str | None = None, over: str | None = None, position: int = -1,
+    means: Iterable[Trace | str] = (), progress: Callable[[str], None] = lambda step: None,
+) -> Ablation:  # fmt: skip
+    """The pass again without its parts, all of them at once: `blocks.0.attn.head.3=zero`, `=mean`, `=from TEXT`; docs/explain.md.
+
+    >>> from exactformer.worksheets import load
+    >>> t = load("induction").trace("a b a")
+    >>> found = ablate(t, ["blocks.1.attn.head.0=zero"])
+    >>> found, found.change == -found.before
+    (<ablation of blocks.1.attn.head.0=zero: the lead of 'b' over 'a'>, True)
+    >>> print(ablate(t, ["blocks.1.attn.head.0=from b c b"], "b", "c").change.digits(5))
+    -200.00
+    """
+    parts, model, patches = tuple(parts), trace.model, {}
+    if not parts:
+        raise InputError(f"no part is given: {_WAYS}")
+    others: list[Trace] = []  # the passes of the mean
+    for each in parts:
+        name, _, how = (word.strip() for word in each.partition("="))
+        part = ModelPart.named(name, model.config)
+        way, _, text = how.partition(" ")
+        if how == "zero":
+            model = without(model, part)
+        elif how == "mean":
+            others = others or [other if isinstance(other, Trace) else trace.again(other) for other in means]
+            if not others:
+                raise InputError(f"{each[:60]}: give the prompts of the mean (--over FILE; in Python means=[…])")
+            model = without(model, part, mean(part, others))
+        elif way == "from" and text.strip():
+            patches[part] = _other(trace, text.strip().strip('"'))
+        else:
+            raise InputError(f"{each[:60]!r} is not an ablation: {_WAYS}")
+    after = run(model, trace.tokens, trace.arithmetic, trace.title, progress=progress, patched=patch(patches))
+    return ablation(parts, trace, after, token, over, position)
+
+
+def _other(trace: Trace, text: str) -> Trace:
+    """The pass that a part is taken from."""
+    if not kind(trace.arithmetic).stepwise:
+        stepwise = listed(able(lambda kind: kind.stepwise))
+        raise InputError(f"{trace.arithmetic} computes whole layers, into which nothing is put: =from goes with {stepwise}")
+    other = trace.again(text)
+    if len(other.tokens) != len(trace.tokens):
+        raise InputError(f"{text[:40]!r} has {len(other.tokens)} tokens, the input {len(trace.tokens)}: give as many")
+    return other
 
 
 def sign(value: Any) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from exactformer.showing import Plotted
 from exactformer.trace.steps import Steps
 
 if TYPE_CHECKING:
+    from exactformer.trace.ablation import Ablation
     from exactformer.trace.explanation import Explanation
     from exactformer.trace.lens import Look
 
@@ -56,6 +57,7 @@ class Trace(Plotted, Steps):
     output: tuple[Output, ...]
     stopped: tuple[str | None, ...]  # for every position, the named step that it stops at, if it stops
     pieces: tuple[Any, ...] = ()  # what a tokenizer cut the input into, where one did
+    reader: Callable[[str], Trace] | None = field(default=None, compare=False, repr=False)  # the same pass over another text
 
     @property
     def logits(self) -> Any:
@@ -101,6 +103,20 @@ class Trace(Plotted, Steps):
         from exactformer.trace.explaining import explain
 
         return explain(self, token, over, position)
+
+    def ablate(
+        self, *parts: str, token: str | None = None, over: str | None = None, position: int = -1, means: Iterable[Trace | str] = ()
+    ) -> Ablation:
+        """What a lead is without parts: `t.ablate("blocks.0.attn.head.3=zero")`, `=mean` over `means`, `=from` another text."""
+        from exactformer.trace.ablation import ablate
+
+        return ablate(self, parts, token, over, position, means)
+
+    def again(self, text: str) -> Trace:
+        """The same pass over another text, which the tokenizer of the worksheet cuts up; without one, over names of tokens."""
+        if self.reader is not None:
+            return self.reader(text)
+        return run(self.model, text, self.arithmetic, self.title)
 
     def lens(self, position: int = -1) -> tuple[Look, ...]:
         """What the model would say after each block."""

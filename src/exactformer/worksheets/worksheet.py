@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -79,12 +79,17 @@ class Worksheet(Saved):
         names = self._names(tokens, prompt)
         self.fits(arithmetic, len(names))
         trace = run(self.model, names, arithmetic, self.title, stop_at_named, progress, patched=patched)
+        trace = replace(trace, reader=partial(self._over, arithmetic))
         if self.tokenizer is not None:
             ids, known = self.model.ids(names), len(self.tokenizer.vocabulary)
             trace = replace(trace, pieces=tuple(self.tokenizer.piece(i) for i in ids) if max(ids) < known else ())
         if self.notes:
             trace = replace(trace, steps=tuple(_noted(step, self.notes) for step in trace.steps))
         return trace if self.circuit is None else narrated(trace, self.circuit)
+
+    def _over(self, arithmetic: str, text: str) -> Trace:
+        """A pass over a text; where nothing cuts it up, over the tokens that it names."""
+        return self.trace(None, arithmetic, prompt=text) if self.takes_text else self.trace(text, arithmetic)
 
     def _names(self, tokens: str | Sequence[str] | Sequence[int] | None, prompt: str | None) -> tuple[str, ...]:
         if prompt is not None:
