@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -126,3 +127,32 @@ def test_norms_that_are_added_are_the_same_on_the_command_line_and_on_the_page(n
 )
 def test_one_line_says_what_to_give(args: list[str], problem: str) -> None:
     assert refused(*args) == problem
+
+
+@pytest.mark.parametrize(
+    ("asked", "ending", "begins"),
+    [
+        (("trace",), "json", "{"),
+        (("trace",), "MD", "# "),
+        (("trace",), "tex", "\\documentclass"),
+        (("trace",), "htm", "<!doctype html>"),
+        (("trace",), "out", "The whole transformer"),
+        (("grad", "--target", "a a"), "md", "# "),
+        (("explain",), "json", "{"),
+        (("certify", "capstone"), "json", "{"),
+        (("certify", "capstone"), "html", "<!doctype html>"),
+        (("prove", "induction", "--length", "2"), "json", "{"),
+        (("exercise", "capstone", "--count", "2"), "tex", "\\documentclass"),
+        (("circuits", "induction", "--largest", "1"), "json", "{"),
+        (("generate", "induction"), "json", "{"),
+    ],
+)
+def test_the_ending_of_the_file_says_the_format(asked: tuple[str, ...], ending: str, begins: str, tmp_path: Path) -> None:
+    file = tmp_path / f"found.{ending}"
+    run(*asked, "-o", str(file))
+    assert file.read_text(encoding="utf-8").startswith(begins)
+    if asked == ("trace",):  # what is said outright holds, before the file and after it
+        run(*asked, "-o", str(file), "--format", "text")
+        assert file.read_text(encoding="utf-8").startswith("The whole transformer")
+        run(*asked, "--format", "json", "-o", str(file))
+        assert file.read_text(encoding="utf-8").startswith("{")

@@ -20,6 +20,7 @@ from exactformer.cli.common import (
     Whole,
     color_option,
     emit,
+    format_option,
     given,
     keep_the_source,
     max_option,
@@ -95,7 +96,7 @@ _LONGEST = 65_536  # tokens of an input
 @click.option(
     "--tolerance", metavar="NUMBER", help="With --expect: how far a logit may be off. Default: by the type of the floats."
 )
-@click.option("--format", "form", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
+@format_option("text", "json", "html")
 @click.option(
     "--verify",
     metavar="FILE",

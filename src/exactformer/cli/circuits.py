@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from exactformer.cli.common import Whole, emit, keep_the_source, output_option, refuse, set_option
+from exactformer.cli.common import Whole, emit, format_option, keep_the_source, output_option, refuse, set_option
 from exactformer.cli.inputs import opened, reading_option, source_argument
 from exactformer.progress import Progress
 
@@ -16,9 +16,7 @@ from exactformer.progress import Progress
 @click.option("--head", metavar="BLOCK.HEAD", help="One head, e.g. 1.0. Default: all.")
 @click.option("--distance", type=Whole(0, 1_000_000), help="With rotary positions: how far back the key is.  [default: 0]")
 @click.option("--largest", type=Whole(1, 1000), help="Instead of tables: so many of the largest and smallest entries, and norms.")
-@click.option(
-    "--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True, help="json: with --largest."
-)
+@format_option("text", "json", help="json: with --largest.")
 @click.option("--decimals", type=Whole(0, 1000), help="Round numbers to this many decimals, proved.")
 @set_option
 @reading_option

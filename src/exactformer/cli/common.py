@@ -24,6 +24,7 @@ FORMATS = ("text", "markdown", "latex", "json", "html")
 DONE, REFUTED, BAD_INPUT, UNDECIDED, INTERNAL, INTERRUPTED, UNREAD = 0, 1, 2, 3, 70, 130, 141
 _MOST_DIGITS = 1000
 _WHOLE = re.compile(r"-?[0-9]+")
+_ENDINGS = {"md": "markdown", "tex": "latex", "htm": "html", "jsonl": "json"}  # of files whose format is not called like them
 _NARROWEST, _WIDE = 40, 120  # columns
 
 
@@ -99,7 +100,23 @@ def max_option(default: int, help: str) -> Callable[[Callable[..., Any]], Callab
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = click.Path(path_type=Path)
     help = "Write to a file, which is written whole or not at all."
-    return click.option("-o", "--output", type=kind, callback=writable, help=help)(function)
+    return click.option("-o", "--output", type=kind, callback=writable, is_eager=True, help=help)(function)
+
+
+def format_option(*formats: str, help: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--format; where nobody says it, the ending of the file of -o does, and else it is the first of the formats."""
+
+    def chosen(context: click.Context, param: click.Parameter, value: str) -> str:
+        output = context.params.get("output")  # which is read first, as it is eager
+        if output is None or context.get_parameter_source("form") is not ParameterSource.DEFAULT:
+            return value
+        ending = output.suffix.lower().removeprefix(".")
+        meant = _ENDINGS.get(ending, ending)
+        return meant if meant in formats else value
+
+    kinds = click.Choice(formats)
+    usual = f"as -o ends, else {formats[0]}"
+    return click.option("--format", "form", type=kinds, default=formats[0], show_default=usual, callback=chosen, help=help)
 
 
 def writable(ctx: click.Context, param: click.Parameter, output: Path | None) -> Path | None:

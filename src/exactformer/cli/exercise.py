@@ -6,11 +6,9 @@ from pathlib import Path
 
 import click
 
-from exactformer.cli.common import Whole, emit, given, keep_the_source, output_option, refuse, writable
+from exactformer.cli.common import Whole, emit, format_option, given, keep_the_source, output_option, refuse, writable
 from exactformer.cli.helping import offered, sources
 from exactformer.cli.inputs import STDIN, standard_input
-
-_FORMS = ("markdown", "latex", "html", "moodle", "stack", "key")
 
 
 @click.command("exercise")
@@ -31,7 +29,7 @@ _FORMS = ("markdown", "latex", "html", "moodle", "stack", "key")
 @click.option(
     "--key", type=click.Path(path_type=Path), callback=writable, help="Write the key to this file, for exactformer grade."
 )
-@click.option("--format", "form", type=click.Choice(_FORMS), default="markdown", show_default=True)
+@format_option("markdown", "latex", "html", "moodle", "stack", "key")
 @output_option
 def command(
     source: str, level: int, seed: int, count: int, vary: str | None, tokens: str | None, cells: tuple[str, ...], decimals: int,

@@ -15,6 +15,7 @@ from exactformer.cli.common import (
     digits_of_named_numbers,
     digits_option,
     emit,
+    format_option,
     given,
     keep_the_source,
     kind,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 @click.option("--over", "file", type=click.Path(path_type=Path), help="With =mean: the prompts of the mean, a file of JSON Lines.")
 @digits_option
 @sized_arithmetic_option
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@format_option("text", "json")
 @output_option
 def command(
     source: str, asked: Input, reading: str, changes: tuple[str, ...], hard: bool, mask: str | None, logit: str | None,

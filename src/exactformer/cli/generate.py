@@ -18,6 +18,7 @@ from exactformer.cli.common import (
     digits_of_named_numbers,
     digits_option,
     emit,
+    format_option,
     given,
     keep_the_source,
     kind,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 @click.option("--stop", metavar="TOKEN", multiple=True, help="End with this token of the vocabulary; repeatable.")
 @digits_option
 @sized_arithmetic_option
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@format_option("text", "json")
 @output_option
 def command(
     source: str, asked: Input, reading: str, most: int, top_k: int | None, top_p: str | None, temperature: str | None,

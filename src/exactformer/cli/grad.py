@@ -16,6 +16,7 @@ from exactformer.cli.common import (
     digits_of_named_numbers,
     digits_option,
     emit,
+    format_option,
     keep_the_source,
     kind,
     number,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 @click.option("--step", "rate", metavar="NUMBER", help="Take one step of gradient descent, e.g. 1/10.")
 @digits_option
 @click.option("--arithmetic", type=Arithmetic(lambda kind: kind.differentiates), default="exact", show_default=True)
-@click.option("--format", "form", type=click.Choice(FORMATS[:4]), default="text", show_default=True)
+@format_option(*FORMATS[:4])
 @color_option
 @output_option
 def command(

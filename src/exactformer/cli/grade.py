@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from exactformer.cli.common import emit, keep_the_source, output_option
+from exactformer.cli.common import emit, format_option, keep_the_source, output_option
 from exactformer.progress import Progress
 
 
 @click.command("grade")
 @click.argument("key", metavar="KEY.toml", type=click.Path(path_type=Path))
 @click.argument("answers", metavar="ANSWERS.csv", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(("text", "json", "csv", "markdown")), default="text", show_default=True)
+@format_option("text", "json", "csv", "markdown")
 @output_option
 def command(key: Path, answers: Path, form: str, output: Path | None) -> None:
     """Grade answers (columns student, cell, answer) by the key of a sheet. Status 1 where one is not right, 3 if undecided."""

@@ -20,6 +20,7 @@ from exactformer.cli.common import (
     color_option,
     columns,
     emit,
+    format_option,
     output_option,
     paint,
     refuse,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from exactformer.worksheets import Input, Worksheet
 
 Reading = Literal["ideal", "stored"]
-_FORMATS = ("text", "json", "markdown", "html", "svg")
 
 
 @click.command("judge")
@@ -72,7 +72,7 @@ _FORMATS = ("text", "json", "markdown", "html", "svg")
 )  # fmt: skip
 @click.option("--all-positions", is_flag=True, help="With --golden: after each token, not after the last alone.")
 @click.option("--steps", is_flag=True, help="With --golden: every step of the pass.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@format_option("text", "json", "markdown", "html", "svg")
 @color_option
 @output_option
 def command(

@@ -21,6 +21,7 @@ from exactformer.cli.common import (
     columns,
     digits_option,
     emit,
+    format_option,
     given,
     keep_the_source,
     kind,
@@ -110,9 +111,7 @@ _RULE = (
     "--arithmetic", type=Arithmetic(lambda kind: kind.proves), default="exact",
     help="What it is proved in. Default: exact for a circuit or a tiny model, arb for a small one, else certified; a line says so.",
 )  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(("text", "json", "html")), default="text", show_default=True, help="html: with --count."
-)
+@format_option("text", "json", "html", help="html: with --count.")
 @output_option
 def command(
     source: str, length: int | None, domain: str | None, rule: str | None, steps: int | None, positions: str | None, count: bool,

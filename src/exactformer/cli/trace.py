@@ -20,6 +20,7 @@ from exactformer.cli.common import (
     digits_of_named_numbers,
     digits_option,
     emit,
+    format_option,
     given,
     keep_the_source,
     kind,
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 )
 @digits_option
 @sized_arithmetic_option
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@format_option(*FORMATS)
 @click.option("--summary", is_flag=True, help="A line a step instead of its numbers, and the tokens: for large passes.")
 @click.option("--list-steps", is_flag=True, help="Only the names of the steps, with their formulas; nothing is computed exactly.")
 @color_option
