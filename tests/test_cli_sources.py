@@ -10,6 +10,8 @@ import pytest
 from gpt2_files import safetensors_bytes, small_tensors, write_folder
 
 from cli_runs import refused, run
+from exactformer.worksheets import examples
+from exactformer.worksheets.models import built_in
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 READERS = {
@@ -166,14 +168,18 @@ def test_a_folder_goes_before_the_cache(cache: Path, tmp_path: Path) -> None:
 @every_command
 def test_a_model_that_is_nowhere(command: list[str], cache: Path) -> None:
     line = refused(*asked(command, "openai-community/gpt2"))
-    assert line.startswith("openai-community/gpt2: there is no such file, nor a built-in example of that name (capstone, ")
-    assert line.endswith(
-        ", nor a model in the Hugging Face cache; fetch it with: hf download openai-community/gpt2 (this program uses no network)"
+    assert line == (
+        "openai-community/gpt2: there is no such file, nor a built-in example of that name, nor a model in the Hugging Face cache; "
+        "fetch it with: hf download openai-community/gpt2 (this program uses no network)"
     )
 
 
 def test_names_that_are_nearly_ours(cache: Path) -> None:
-    assert refused("trace", "capstne").endswith("; is capstone meant?")
+    assert refused("trace", "capstne").endswith("; did you mean capstone?")
+    assert refused("trace", "Large").endswith("; did you mean largest?")
+    assert refused("trace", "nonsense").endswith("that name (" + ", ".join((*examples(), *built_in())) + ")")
+    for name in ("gpt2", "distilgpt2", "TinyLlama-1.1B", "owner/nonsense"):
+        assert f"hf download {name} " in refused("trace", name)
     assert "hf download" not in refused("trace", "mine.toml")
     assert "hf download" not in refused("trace", "a/b/c")
 

@@ -11,12 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from exactformer.checkpoints import ENDINGS, Origin, Outline, Reading, open_checkpoint, outline_checkpoint
+from exactformer.checkpoints import ENDINGS, FAMILIES, Origin, Outline, Reading, open_checkpoint, outline_checkpoint
 from exactformer.checkpoints.foreign import refusal
 from exactformer.checkpoints.hub import could_be_named
 from exactformer.circuits import Circuit
 from exactformer.circuits.story import narrated
-from exactformer.messages import quoted
+from exactformer.messages import listed, quoted
 from exactformer.model import InputError, Model
 from exactformer.model.recorder import Note, unnoted
 from exactformer.model.sight import Mask
@@ -196,11 +196,14 @@ def worksheet_text(name: str) -> str:
 
 def _absent(name: str) -> str:
     """What could have been meant by a name that is nowhere: one of ours, or a model of the hub."""
-    near = get_close_matches(name, (*examples(), *built_in()), 1, 0.75)
-    nowhere = f"there is no such file, nor a built-in example of that name ({', '.join((*examples(), *built_in()))})"
-    if near:
-        return f"{nowhere}; is {near[0]} meant?"
-    return f"{nowhere}, nor a model in the Hugging Face cache; fetch it with: hf download {name} (this program uses no network)"
+    ours = (*examples(), *built_in())
+    nowhere = "there is no such file, nor a built-in example of that name"
+    near = get_close_matches(name.lower(), ours, 3, 0.6)
+    meant = f"; did you mean {listed(near, 'or')}?" if near else ""
+    if any(family in name.lower() for family in ("/", *FAMILIES)):
+        fetch = f"fetch it with: hf download {name} (this program uses no network)"
+        return f"{nowhere}, nor a model in the Hugging Face cache; {fetch}{meant}"
+    return nowhere + (meant or f" ({', '.join(ours)})")
 
 
 def _titled(name: str, path: Path, worksheet: Worksheet) -> Worksheet:
