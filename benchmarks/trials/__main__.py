@@ -22,6 +22,7 @@ TRIALS = (
     "llamas",
     "referees",
     "oracle",
+    "patterns",
     "programs",
     "sets",
     "symmetry",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,14 +73,14 @@ def test_a_smaller_bound_would_be_wrong(what: str, monkeypatch: pytest.MonkeyPat
     """Each part of the bound is needed: without it, a movement is found that is larger."""
     error = together._error
 
-    def smaller(q: Rows, k: Rows, v: Rows, p: Any, z: Any, most: Any, factor: float, more: float, count: Any) -> Any:
+    def smaller(q: Rows, k: Rows, v: Rows, shares: together.Shares, z: Any) -> Any:
         if what == "values":
-            most = (*most[:3], 0 * most[3])
+            v = Rows(v.mid, v.size, 0 * v.radius)
         elif what == "tilt":
-            factor = 0.0
+            shares = replace(shares, factor=0.0)
         else:
             v = Rows(v.mid, 0 * v.size, v.radius)
-        return error(q, k, v, p, z, most, factor, more, count)
+        return error(q, k, v, shares, z)
 
     monkeypatch.setattr(together, "_error", smaller)
     assert worst_ratio() > 1

@@ -14,8 +14,9 @@ from exactformer.circuits.matrices import CircuitTable
 from exactformer.circuits.sizes import sizes, spectral, top
 from exactformer.model import Model
 from exactformer.numbers import array, exact
+from exactformer.proofs.attending import prove_pattern
 from exactformer.proofs.chunks import RunError
-from exactformer.proofs.patterns import PatternClaim, prove_pattern
+from exactformer.proofs.patterns import PatternClaim
 from exactformer.proofs.report import Report
 from exactformer.trace import run as traced
 from exactformer.worksheets import load

@@ -23,6 +23,7 @@ from exactformer.certified.together import Rows
 from exactformer.model import AttentionWeights, Config, MlpWeights, Model
 from exactformer.model.arithmetics.roles import Values
 from exactformer.model.cache import Cache
+from exactformer.model.sight import Sight
 
 _TERMS = 512  # of a product that are summed at once
 
@@ -63,6 +64,14 @@ class Kept(Exception):
     def __init__(self, cache: Cache) -> None:
         super().__init__()
         self.cache = cache
+
+
+class Looked(Exception):
+    """The weights of a block are there, [sequences, heads, T, S]: nothing else was asked for."""
+
+    def __init__(self, cache: Cache | None, pattern: Ball) -> None:
+        super().__init__()
+        self.cache, self.pattern = cache, pattern
 
 
 class BatchArithmetic(CertifiedArithmetic):
@@ -108,7 +117,20 @@ class BatchArithmetic(CertifiedArithmetic):
     def attention(
         self, x: Ball, weights: AttentionWeights, config: Config, block: int, name: str, cache: Cache | None = None
     ) -> dict[str, Any]:
-        start, factor, cap = (0 if cache is None else cache.length), config.scale_at(block), config.score_cap
+        q, k, v = self._queries_keys(x, weights, config, block, name, cache)
+        if not self.asked and block == config.blocks - 1 and cache is not None:
+            raise Kept(cache)
+        mid, radius = together.attend(q, k, v, *_scoring(config, block))
+        z = Ball(_side_by_side(mid), FLOAT, outwards(row_norms(np.moveaxis(radius, 1, -1)).ravel()))
+        matrix, bias = self.store.output(weights.W_O), self.store.some_vector(weights.b_O)
+        out, rounding = product(z, matrix, bias, block=_TERMS)
+        return {f"{name}.out": Ball(out, FLOAT, outwards(matrix.norm() * z.radius + rounding))}
+
+    def _queries_keys(
+        self, x: Ball, weights: AttentionWeights, config: Config, block: int, name: str, cache: Cache | None
+    ) -> tuple[Rows, Rows, Rows]:
+        """Queries of the new positions; keys and values of all, which the cache keeps."""
+        start = 0 if cache is None else cache.length
         q, k, v = self._rows(x, weights)
         if weights.q_norm is not None and weights.k_norm is not None:
             q, k = (self._normed(rows, norm.w, config) for rows, norm in ((q, weights.q_norm), (k, weights.k_norm)))
@@ -119,14 +141,7 @@ class BatchArithmetic(CertifiedArithmetic):
             if start:
                 k, v = (old.joined(new) for old, new in zip(cache.held[name], (k, v), strict=True))
             cache.held[name] = (k, v)
-            if not self.asked and block == config.blocks - 1:
-                raise Kept(cache)
-        number = near(factor, "the factor of the scores") if factor != 0 else 0.0
-        mid, radius = together.attend(q, k, v, config.sight_at(block), number, None if cap is None else Cap(cap))
-        z = Ball(_side_by_side(mid), FLOAT, outwards(row_norms(np.moveaxis(radius, 1, -1)).ravel()))
-        matrix, bias = self.store.output(weights.W_O), self.store.some_vector(weights.b_O)
-        out, rounding = product(z, matrix, bias, block=_TERMS)
-        return {f"{name}.out": Ball(out, FLOAT, outwards(matrix.norm() * z.radius + rounding))}
+        return q, k, v
 
     def _rows(self, x: Ball, weights: AttentionWeights) -> list[Rows]:
         """Queries, keys and values, [sequences, heads, T, width] each."""
@@ -171,6 +186,30 @@ class BatchArithmetic(CertifiedArithmetic):
             first, bias = self.store.matrix(weights.W_in), self.store.some_vector(weights.b_in)
             out = perceptron.plain(x, first, second, bias, second_bias, config.activation, False, _TERMS)[-1]
         return {f"{name}.out": out}
+
+
+class Looking(BatchArithmetic):
+    """A pass that ends with the weights of one block, and raises `Looked`."""
+
+    def __init__(self, store: Store, sequences: int, block: int) -> None:
+        super().__init__(store, sequences)
+        self.block = block
+
+    def attention(
+        self, x: Ball, weights: AttentionWeights, config: Config, block: int, name: str, cache: Cache | None = None
+    ) -> dict[str, Any]:
+        if block < self.block:
+            return super().attention(x, weights, config, block, name, cache)
+        q, k, _ = self._queries_keys(x, weights, config, block, name, cache)
+        shares = together.softmax(q, k, *_scoring(config, block))
+        raise Looked(cache, Ball(shares.weights, FLOAT, together.weight_radii(shares)))
+
+
+def _scoring(config: Config, block: int) -> tuple[Sight, float, Cap | None]:
+    """What is seen, the factor of the scores, and their cap."""
+    factor, cap = config.scale_at(block), config.score_cap
+    number = near(factor, "the factor of the scores") if factor != 0 else 0.0
+    return config.sight_at(block), number, None if cap is None else Cap(cap)
 
 
 def _turned(mid: Any, before: Rows) -> Rows:

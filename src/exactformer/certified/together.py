@@ -41,9 +41,22 @@ class Rows:
         return self if groups == heads else Rows(*(np.repeat(part, heads // groups, axis=1) for part in self))
 
 
-def attend(q: Rows, k: Rows, v: Rows, sight: Sight, factor: float, cap: Cap | None) -> tuple[Any, Any]:
-    """z [sequences, heads, T, width], and how far each row may be off, [sequences, heads, T]; `factor` is right to 2u."""
-    k, v = k.shared(q.mid.shape[1]), v.shared(q.mid.shape[1])
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """What softmax makes of scores: weights [sequences, heads, T, S]; and bounds of how far they are off, [sequences, heads, T]."""
+
+    weights: Any
+    seen: Any  # [T, S]
+    rounding: Any  # Σ|p̃ − p| for the exact softmax p of the midpoints is at most that (Lemma 14)
+    moved: Any  # no score moves further on the way from the midpoints to the truth
+    factor: float  # of the scores, at least
+    key_sizes: Any  # of the keys that are seen, at least
+    key_radii: Any
+
+
+def softmax(q: Rows, k: Rows, sight: Sight, factor: float, cap: Cap | None) -> Shares:
+    """Weights of every key that a query sees; `factor` is right to 2u."""
+    k = k.shared(q.mid.shape[1])
     rows, (others, width) = q.mid.shape[2], k.mid.shape[2:]
     check_terms(others, others, width)
     seen = sight.seen(rows, others)
@@ -64,33 +77,54 @@ def attend(q: Rows, k: Rows, v: Rows, sight: Sight, factor: float, cap: Cap | No
     if not all_seen:
         total[..., count == 0, :] = 1.0
     powers /= total
-    z = _times(powers, v.mid)
-
-    def most(sizes: Any) -> Any:
-        return np.where(seen, sizes[:, :, None, :], 0.0).max(axis=-1) if rows > 1 else sizes.max(axis=-1, keepdims=True)
-
-    largest = most(k.size), most(v.size), most(k.radius), most(v.radius)
-    return z, _error(q, k, v, powers, z, largest, abs(factor) * (1 + 2.0**-40), more, count)
+    factor, k_most, rk = abs(factor) * (1 + 2.0**-40), _most(k.size, seen), _most(k.radius, seen)
+    return Shares(powers, seen, *_off(q, k_most, rk, factor, more, others, width), factor, k_most, rk)
 
 
 @bounds.MAY_BE_INFINITE
-def _error(
-    q: Rows, k: Rows, v: Rows, p: Any, z: Any, most: tuple[Any, Any, Any, Any], factor: float, more: float, count: Any
-) -> Any:
-    """Lemma 14 for the rounding of z, and Lemma 31 for how far it moves: [sequences, heads, T]. `most` are of what is seen."""
-    others, width = k.mid.shape[2:]
-    k_most, v_most, rk, rv = most
-    rq = q.radius
+def _off(q: Rows, k_most: Any, rk: Any, factor: float, more: float, others: int, width: int) -> tuple[Any, Any]:
+    """How far weights are off by rounding, and scores by how queries and keys move."""
     score = (bounds.gamma(width + 4) * factor * q.size * k_most + more + 81 * bounds.UNIT) * bounds.UP
-    shares = _grown(2 * score) + 2 * bounds.FLOAT_EXP * (1 + 2.0**-40) + 3 * bounds.gamma(others + 8)
-    shares = shares + 2 * others * bounds.FLOAT_EXP_LEAST
-    moved = factor * ((q.size + rq) * rk + rq * k_most) * bounds.UP
-    grown = (1 + _grown(2 * moved)) * (1 + 2 * shares)
+    rounding = _grown(2 * score) + 2 * bounds.FLOAT_EXP * (1 + 2.0**-40) + 3 * bounds.gamma(others + 8)
+    moved = factor * ((q.size + q.radius) * rk + q.radius * k_most) * bounds.UP
+    return rounding + 2 * others * bounds.FLOAT_EXP_LEAST, moved
+
+
+@bounds.MAY_BE_INFINITE
+def weight_radii(shares: Shares) -> Any:
+    """Of every weight, [sequences, heads, T, S] (Lemma 37): a weight that is the only one is 1, and none is off by more than 1."""
+    twice, grown = 2 * shares.rounding, _grown(2 * shares.moved)
+    relative = (grown * (1 + twice) + twice + 4 * bounds.UNIT)[..., None]
+    radius = outwards(relative * shares.weights + (1 + relative) * 8 * bounds.FLOAT_EXP_LEAST)
+    return np.where(shares.seen & (shares.seen.sum(axis=1, keepdims=True) > 1), np.where(radius <= 1, radius, 1.0), 0.0)
+
+
+def attend(q: Rows, k: Rows, v: Rows, sight: Sight, factor: float, cap: Cap | None) -> tuple[Any, Any]:
+    """z [sequences, heads, T, width], and how far each row may be off, [sequences, heads, T]; `factor` is right to 2u."""
+    k, v = k.shared(q.mid.shape[1]), v.shared(q.mid.shape[1])
+    shares = softmax(q, k, sight, factor, cap)
+    z = _times(shares.weights, v.mid)
+    return z, _error(q, k, v, shares, z)
+
+
+def _most(sizes: Any, seen: Any) -> Any:
+    """The largest of what every query sees: [sequences, heads, T]."""
+    return np.where(seen, sizes[:, :, None, :], 0.0).max(axis=-1) if len(seen) > 1 else sizes.max(axis=-1, keepdims=True)
+
+
+@bounds.MAY_BE_INFINITE
+def _error(q: Rows, k: Rows, v: Rows, shares: Shares, z: Any) -> Any:
+    """Lemma 14 for the rounding of z, and Lemma 31 for how far it moves: [sequences, heads, T]."""
+    others, width = k.mid.shape[2:]
+    p, factor, k_most, rk = shares.weights, shares.factor, shares.key_sizes, shares.key_radii
+    v_most, rv, rq = _most(v.size, shares.seen), _most(v.radius, shares.seen), q.radius
+    grown = (1 + _grown(2 * shares.moved)) * (1 + 2 * shares.rounding)
     keys = np.minimum(np.sqrt(_mean_square(p, k)) + 2.0**-48 * k_most, k_most)
     slack = (bounds.AROUND * bounds.gamma(others + width + 8) + 2.0**-100 * others) * np.square(v_most)
     spread = np.sqrt(np.maximum(_mean_square(p, v) - np.square(z).sum(axis=-1) + slack, 0.0)) + bounds.TINY
     tilted = factor * (rq * (keys + rk) + (q.size + rq) * rk)
-    return outwards((shares * v_most + rv + grown * tilted * (spread + rv) * bounds.UP) * (count > 0))
+    moved = grown * tilted * (spread + rv) * bounds.UP
+    return outwards((shares.rounding * v_most + rv + moved) * (shares.seen.sum(axis=1) > 0))
 
 
 def _mean_square(p: Any, x: Rows) -> Any:

@@ -6,18 +6,36 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from exactformer.cli.common import DONE, REFUTED, UNDECIDED, emit, kind, refuse
+from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, emit, kind, refuse
+from exactformer.cli.journals import Kept
 from exactformer.progress import Progress
 
 
-def pattern_theorem(worksheet: Any, text: str, length: int, workers: int | None, form: str, output: Path | None) -> None:
-    from exactformer.proofs.patterns import PatternClaim, prove_pattern
+def pattern_theorem(
+    worksheet: Any, text: str, length: int, journal: Path | None, workers: int | None, cluster: str | None, form: str,
+    output: Path | None,
+) -> None:  # fmt: skip
+    from exactformer.proofs.attending import prove_pattern
+    from exactformer.proofs.patterns import PatternClaim
     from exactformer.render import theorems
+    from exactformer.worksheets.cost import one_by_one
 
-    claim = PatternClaim.read(text, worksheet.model.config)
-    worksheet.fits("arb" if kind("arb").takes(worksheet.model.config) else "exact", length)
+    model = worksheet.model
+    claim = PatternClaim.read(text, model.config)
+    if kind("certified").takes(model.config):  # takes a model of any size
+        worksheet.checked()
+    else:
+        worksheet.fits("arb" if kind("arb").takes(model.config) else "exact", length)
     with Progress() as progress:
-        report = prove_pattern(worksheet.model, claim, length, workers, progress.cases)
+        kept = Kept(journal, progress)
+        try:
+            report = prove_pattern(
+                model, claim, length, workers, kept.heard, journal=kept.named, cluster=cluster, alone=one_by_one(model, length)
+            )
+        except KeyboardInterrupt:
+            kept.interrupted()
+            sys.exit(INTERRUPTED)
+    kept.done()
     emit((theorems.pattern_text if form == "text" else theorems.pattern_json)(report), output)
     sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
 

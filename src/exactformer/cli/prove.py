@@ -48,7 +48,7 @@ _OF_THEOREMS = (
     "cluster", "form", "arithmetic", "changes", "hard", "mask", "ablated", "claim", "pattern",
 )  # fmt: skip
 _SPELT = {"form": "format", "changes": "set", "ablated": "ablate"}
-_OF_PATTERNS = ("length", "pattern", "workers", "form", "changes", "hard", "mask", "ablated")
+_OF_PATTERNS = ("length", "pattern", "journal", "workers", "cluster", "form", "changes", "hard", "mask", "ablated")
 _BATCHES = "certified"  # the arithmetic that takes many inputs at once
 _RULE = (
     "What is demanded, where the worksheet does not say it: sorted, copy, reverse, max, min, majority, first, last, balanced; a "
@@ -135,12 +135,14 @@ def command(
     for part in ablated:
         refuse(not part.rstrip().endswith("=zero"), f"--ablate: {part[:60]!r}: of all inputs, theorems are about PART=zero")
     changes += ablated
+    refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
     if pattern is not None:
         extra = next((name for name in _OF_THEOREMS if name not in _OF_PATTERNS and given(name)), None)
         refuse(extra is not None, f"--{_SPELT.get(str(extra), str(extra))}: does not go with --pattern")
         refuse(length is None or form == "html", "--pattern: goes with --length, and with --format text or json")
         assert length is not None
-        pattern_theorem(opened(source, changes, hard, mask, reading=reading), pattern, length, workers, form, output)
+        worksheet = opened(source, changes, hard, mask, reading=reading)
+        pattern_theorem(worksheet, pattern, length, journal, workers, cluster, form, output)
         return
     refuse(count and claim != "everywhere", "--claim: does not go with --count, which tells how many")
     refuse(length is not None and domain is not None, "--length: does not go with --domain, which says it")
@@ -155,7 +157,6 @@ def command(
         searching and bool(changes or hard or rule or form != "text" or domain or count or wrong or positions),
         "--strength search: does not go with --set, --hard, --rule, --domain, --count, --wrong, --positions or --format json",
     )
-    refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
     if rule == "relative":
         others = [name for name in _OF_THEOREMS if name not in ("length", "rule", "changes", "hard", "mask")]
         extra = next((name for name in others if given(name)), None)

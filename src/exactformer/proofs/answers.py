@@ -90,23 +90,25 @@ def _answer(said: Any, index: dict[str, int], proving: bool) -> Answer:
     if not isinstance(said, dict) or not isinstance(said.get("proved"), bool):
         raise AnswerError("does not say whether it is proved")
     proved = said["proved"]
-    _demand(proving or not proved, "is proved, in an arithmetic that proves nothing")
+    insist(proving or not proved, "is proved, in an arithmetic that proves nothing")
     if "token" in said and said["token"] is None:
-        _demand(set(said) == {"token", "proved", "why"}, "names no token, and not just why")
-        _demand(isinstance(said["why"], str) and said["why"] == reason(said["why"]), "has a reason that is not one line of text")
+        insist(set(said) == {"token", "proved", "why"}, "names no token, and not just why")
+        insist(isinstance(said["why"], str) and said["why"] == reason(said["why"]), "has a reason that is not one line of text")
         return Answer(None, proved, why=said["why"])
     kept = "logits" if len(index) <= MOST_LOGITS else "lead"
-    _demand(set(said) == {"token", "proved", "ties", kept}, f"has other fields than token, proved, ties and {kept}")
-    _demand(proved or not proving, "names a token that is not proved")
+    insist(set(said) == {"token", "proved", "ties", kept}, f"has other fields than token, proved, ties and {kept}")
+    insist(proved or not proving, "names a token that is not proved")
     token, ties = _token(said["token"], index), said["ties"]
-    _demand(isinstance(ties, list), "has ties that are not a list")
+    insist(isinstance(ties, list), "has ties that are not a list")
     places = [index[token], *(index[_token(tie, index)] for tie in ties)]
-    _demand(all(a < b for a, b in pairwise(places)), "has ties that are not in the order of the vocabulary")
+    insist(all(a < b for a, b in pairwise(places)), "has ties that are not in the order of the vocabulary")
     if kept == "lead":
         return Answer(token, proved, tuple(ties), lead=_lead(said["lead"], proving and not ties))
     logits = said["logits"]
-    _demand(isinstance(logits, dict) and set(logits) == set(index), "has not the logits of all tokens")
-    answer = Answer(token, proved, tuple(ties), {name: _bounds(ends) for name, ends in logits.items()})
+    insist(isinstance(logits, dict) and set(logits) == set(index), "has not the logits of all tokens")
+    answer = Answer(
+        token, proved, tuple(ties), {name: None if ends is None else enclosed(ends, "logit") for name, ends in logits.items()}
+    )
     if proving:
         for problem in _contradictions(answer):
             raise AnswerError(problem)
@@ -127,27 +129,31 @@ def _contradictions(answer: Answer) -> Iterator[str]:
 
 
 def _token(said: Any, index: dict[str, int]) -> str:
-    _demand(isinstance(said, str) and said in index, "names a token that is not in the vocabulary")
+    insist(isinstance(said, str) and said in index, "names a token that is not in the vocabulary")
     return str(said)
 
 
 def _lead(said: Any, proving: bool) -> Fraction | None:
     if said is None:
         return None
-    _demand(proving and isinstance(said, str) and bool(_DECIMAL.fullmatch(said)), "has a lead that is not a decimal")
+    insist(proving and isinstance(said, str) and bool(_DECIMAL.fullmatch(said)), "has a lead that is not a decimal")
     return Fraction(said)
 
 
-def _bounds(said: Any) -> Bounds | None:
-    if said is None:
-        return None
+def enclosed(said: Any, what: str) -> Bounds:
+    """Two decimals around a number."""
     pair = isinstance(said, list) and len(said) == 2 and all(isinstance(end, str) and _DECIMAL.fullmatch(end) for end in said)
-    _demand(pair, "has a logit that is not between two decimals")
+    insist(pair, f"has a {what} that is not between two decimals")
     low, high = map(Fraction, said)
-    _demand(low <= high, "has a logit whose ends are the wrong way round")
+    insist(low <= high, f"has a {what} whose ends are the wrong way round")
     return low, high
 
 
-def _demand(holds: bool, problem: str) -> None:
+def insist(holds: bool, problem: str) -> None:
+    """What was read from a file must be so, or it is refused in a few words."""
     if not holds:
         raise AnswerError(problem)
+
+
+def is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0

@@ -108,13 +108,15 @@ def parts_of(inputs: Inputs, vocabulary: Tokens) -> list[Box | Listed]:
 class Batches(Sequence[Batch]):
     """The batches of a domain. How it is cut depends on the model and the domain alone, and not on who computes it."""
 
-    def __init__(self, inputs: Inputs, config: Config, longest: int, asked: Callable[[Any], tuple[Any, Any, Tokens]]) -> None:
+    def __init__(
+        self, inputs: Inputs, config: Config, longest: int, asked: Callable[[Any], tuple[Any, Any, Tokens]], most: int | None = None
+    ) -> None:
         self.parts, self.asked = parts_of(inputs, config.vocabulary), asked
         sizes = [part.size for part in self.parts]
         if sum(sizes) > _COUNTABLE:
             raise RunError(f"there are {sum(sizes):,} inputs: too many to count one by one")
         self.inputs = sum(sizes)
-        self.most = min(at_once(config, longest), max(_FEWEST, -(-self.inputs // _SHARES)))
+        self.most = most or min(at_once(config, longest), max(_FEWEST, -(-self.inputs // _SHARES)))
         self._firsts = list(accumulate(sizes, initial=0))  # the number of the first input of each part
         self._batches = list(accumulate((-(-size // self.most) for size in sizes), initial=0))  # and of its first batch
 

@@ -16,6 +16,7 @@ from exactformer.proofs.domain import From, Places, Tokens
 
 if TYPE_CHECKING:
     from exactformer.proofs.batches import Batches
+    from exactformer.proofs.patterns import PatternClaim
     from exactformer.proofs.surveying import Survey
 
 
@@ -47,6 +48,16 @@ def survey_fingerprint(model: str, survey: Survey, last: str | None) -> str:
 
     digest = Digest("exactformer proof by sets").add(__version__, last, model)
     survey.add_to(digest)
+    return digest.hexdigest()
+
+
+def patterns_fingerprint(model: str, batches: Batches, claim: PatternClaim, alone: tuple[str, ...]) -> str:
+    """The same of batches of sequences of which a pattern is claimed."""
+    from exactformer import __version__
+
+    bound, what = spelled([claim.bound]), (claim.block, claim.head, claim.back, claim.at_least)
+    digest = Digest("exactformer proof of a pattern").add(__version__, alone, model, batches.most, *what, *bound)
+    batches.add_to(digest)
     return digest.hexdigest()
 
 

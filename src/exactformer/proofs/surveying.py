@@ -12,7 +12,7 @@ import numpy as np
 from exactformer.certified.one_layer import OneLayer, check_shape, one_layer
 from exactformer.hashing import Digest
 from exactformer.model import Model, machine
-from exactformer.proofs.answers import AnswerError, read
+from exactformer.proofs.answers import insist, is_count, read
 from exactformer.proofs.batches import Batch, Box, Inputs, parts_of
 from exactformer.proofs.bounding import Bounding
 from exactformer.proofs.boxes import ROOTS, Root, roots
@@ -142,21 +142,21 @@ class Survey(Sequence[Asked]):
 
     def read(self, said: Any) -> Asked:
         """The case that a result is of, if it can be one."""
-        _demand(isinstance(said, dict) and set(said) == _FIELDS, "has not the fields of a set of inputs")
+        insist(isinstance(said, dict) and set(said) == _FIELDS, "has not the fields of a set of inputs")
         name = said["root"]
-        _demand(isinstance(name, list) and all(type(n) is int for n in name), "names no set of inputs")
-        _demand(tuple(name) in self._numbers, "names a set of inputs that there is not")
+        insist(isinstance(name, list) and all(type(n) is int for n in name), "names no set of inputs")
+        insist(tuple(name) in self._numbers, "names a set of inputs that there is not")
         asked = self._asked[self._numbers[tuple(name)]]
         numbers = [said[field] for field in ("inputs", "right", "wrong", "sets", "alone")]
-        _demand(all(type(n) is int and n >= 0 for n in numbers), "has a count that is none")
-        _demand(said["inputs"] == asked.root.size, "is of another number of inputs")
-        _demand(said["right"] + said["wrong"] <= asked.root.size, "decides more inputs than there are")
-        _demand(said["sets"] >= 1, "looked at nothing")
-        _demand(isinstance(said["misled"], list) and len(said["misled"]) <= said["wrong"], "has no list of wrong inputs")
+        insist(all(map(is_count, numbers)), "has a count that is none")
+        insist(said["inputs"] == asked.root.size, "is of another number of inputs")
+        insist(said["right"] + said["wrong"] <= asked.root.size, "decides more inputs than there are")
+        insist(said["sets"] >= 1, "looked at nothing")
+        insist(isinstance(said["misled"], list) and len(said["misled"]) <= said["wrong"], "has no list of wrong inputs")
         for entry in said["misled"]:
-            _demand(isinstance(entry, list) and len(entry) == 2, "has a wrong input that is none")
-            _demand(isinstance(entry[0], list) and asked.has(entry[0]), "names an input that is not of its set")
-            _demand(entry[1] is None or entry[1] in self.vocabulary, "names a token that there is not")
+            insist(isinstance(entry, list) and len(entry) == 2, "has a wrong input that is none")
+            insist(isinstance(entry[0], list) and asked.has(entry[0]), "names an input that is not of its set")
+            insist(entry[1] is None or entry[1] in self.vocabulary, "names a token that there is not")
         return asked
 
     def add(self, report: Report, said: Any) -> None:
@@ -168,8 +168,3 @@ class Survey(Sequence[Asked]):
         for ids, token in said["misled"]:
             report.failed(Failure(tuple(self.vocabulary[i] for i in ids), (answer,), token, (), REFUTED, ""))
         report.sets = (report.sets or 0) + said["sets"] + said["alone"]
-
-
-def _demand(holds: bool, problem: str) -> None:
-    if not holds:
-        raise AnswerError(problem)

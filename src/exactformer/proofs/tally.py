@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from exactformer.proofs.answers import Answer, AnswerError, read
+from exactformer.proofs.answers import Answer, insist, is_count, read
 from exactformer.proofs.batches import Batch, Batches, tokens_of
 from exactformer.proofs.domain import Places, Tokens, places_of
 from exactformer.proofs.judging import Demands, judge
@@ -34,26 +34,26 @@ class Tally:
 
     def read(self, said: Any) -> tuple[int, Batch]:
         """The batch that a result is of, and its number, if it can be one."""
-        _demand(isinstance(said, dict) and set(said) == _FIELDS, "has not the fields of a batch")
-        _demand(type(said["first"]) is int and 0 <= said["first"] < self.batches.inputs, "is of inputs that there are not")
+        insist(isinstance(said, dict) and set(said) == _FIELDS, "has not the fields of a batch")
+        insist(type(said["first"]) is int and 0 <= said["first"] < self.batches.inputs, "is of inputs that there are not")
         number = self.batches.number_of(said["first"])
         batch: Batch = self.batches[number]
-        _demand(batch.first == said["first"] and said["inputs"] == len(batch), "is of other inputs than this batch has")
-        _demand(said["demanded"] == batch.digest, "was judged by another rule")
+        insist(batch.first == said["first"] and said["inputs"] == len(batch), "is of other inputs than this batch has")
+        insist(said["demanded"] == batch.digest, "was judged by another rule")
         places = [entry[0] for entry in self._wrong(said["wrong"], len(self._read_at(batch) or range(self.steps)))]
-        _demand(isinstance(said["open"], dict) and all(key.isascii() and key.isdigit() for key in said["open"]), "is damaged")
+        insist(isinstance(said["open"], dict) and all(key.isascii() and key.isdigit() for key in said["open"]), "is damaged")
         places += map(int, said["open"])
-        _demand(len(set(places)) == len(places) and all(0 <= n < len(batch) for n in places), "names an input twice, or none")
-        _demand(_whole(said["right"]) and said["right"] + len(places) == len(batch), "has not a verdict for every input")
+        insist(len(set(places)) == len(places) and all(0 <= n < len(batch) for n in places), "names an input twice, or none")
+        insist(is_count(said["right"]) and said["right"] + len(places) == len(batch), "has not a verdict for every input")
         counted = sum(self._least(said["least"], batch))
-        _demand(counted == said["right"] + len(said["wrong"]), "has kinds that do not add up")
-        _demand(isinstance(said["leads"], list) and len(said["leads"]) == 2, "is damaged")
+        insist(counted == said["right"] + len(said["wrong"]), "has kinds that do not add up")
+        insist(isinstance(said["leads"], list) and len(said["leads"]) == 2, "is damaged")
         for leads, most in zip(said["leads"], (said["right"], len(said["wrong"])), strict=True):
-            _demand(isinstance(leads, dict) and all(map(_whole, leads.values())) and sum(leads.values()) <= most, "is damaged")
-            _demand(all(key.removeprefix("-").isdigit() and len(key) < 6 for key in leads), "is damaged")
+            insist(isinstance(leads, dict) and all(map(is_count, leads.values())) and sum(leads.values()) <= most, "is damaged")
+            insist(all(key.removeprefix("-").isdigit() and len(key) < 6 for key in leads), "is damaged")
         loss = said["loss"]
-        _demand(loss is None or (isinstance(loss, list) and len(loss) == 2 and all(map(_real, loss))), "is damaged")
-        _demand(loss is None or 0 <= loss[0] <= loss[1], "has a loss whose ends are the wrong way round")
+        insist(loss is None or (isinstance(loss, list) and len(loss) == 2 and all(map(_real, loss))), "is damaged")
+        insist(loss is None or 0 <= loss[0] <= loss[1], "has a loss whose ends are the wrong way round")
         for answers in said["open"].values():
             self._answers(answers, batch)
         return number, batch
@@ -63,18 +63,18 @@ class Tally:
         return None if self.positions is None else places_of(self.positions, batch.ids.shape[1])
 
     def _wrong(self, said: Any, answers: int) -> Iterator[list[Any]]:
-        _demand(isinstance(said, list), "has no list of wrong inputs")
+        insist(isinstance(said, list), "has no list of wrong inputs")
         for entry in said:
-            _demand(isinstance(entry, list) and len(entry) == 4 and all(map(_whole, entry[:3])), "has a wrong input that is none")
-            _demand(entry[1] < answers and entry[2] < len(self.vocabulary), "names an answer that there is not")
-            _demand(_real(entry[3]) and entry[3] >= 0, "has a lead that is not a number")
+            insist(isinstance(entry, list) and len(entry) == 4 and all(map(is_count, entry[:3])), "has a wrong input that is none")
+            insist(entry[1] < answers and entry[2] < len(self.vocabulary), "names an answer that there is not")
+            insist(_real(entry[3]) and entry[3] >= 0, "has a lead that is not a number")
             yield entry
 
     def _least(self, said: Any, batch: Batch) -> Iterator[int]:
-        _demand(isinstance(said, dict) and set(said) == set(batch.names), "has other kinds of inputs")
+        insist(isinstance(said, dict) and set(said) == set(batch.names), "has other kinds of inputs")
         for entry in said.values():
-            _demand(isinstance(entry, list) and len(entry) == 3 and _whole(entry[0]) and type(entry[2]) is int, "is damaged")
-            _demand(entry[1] is None or (_real(entry[1]) and entry[1] > 0 and 0 <= entry[2] < len(batch)), "is damaged")
+            insist(isinstance(entry, list) and len(entry) == 3 and is_count(entry[0]) and type(entry[2]) is int, "is damaged")
+            insist(entry[1] is None or (_real(entry[1]) and entry[1] > 0 and 0 <= entry[2] < len(batch)), "is damaged")
             yield entry[0]
 
     def _answers(self, said: Any, batch: Batch) -> list[Answer]:
@@ -135,14 +135,5 @@ class Tally:
             self._turn += 1
 
 
-def _whole(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
 def _real(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
-
-
-def _demand(holds: bool, problem: str) -> None:
-    if not holds:
-        raise AnswerError(problem)

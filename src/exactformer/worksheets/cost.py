@@ -57,6 +57,13 @@ def last_arithmetic(model: Model, length: int) -> str | None:
     return "exact" if multiplications(model.config, length) <= MOST_OF_THE_LAST and kind("exact").takes(model.config) else None
 
 
+def one_by_one(model: Model, length: int) -> tuple[str, ...]:
+    """For single inputs that floats leave open: balls, and then exact numbers, where a pass takes little time."""
+    last = last_arithmetic(model, length)
+    balls = ("arb",) if kind("arb").takes(model.config) and _fits("arb", model) else ()
+    return balls if last is None and balls else (*balls, last or "exact")
+
+
 def _fits(arithmetic: str, model: Model) -> bool:
     """Whole layers are arrays, which take any number of weights; single operations are done on objects."""
     return not kind(arithmetic).stepwise or _weights(model) <= MOST_WEIGHTS
