@@ -115,6 +115,7 @@ def _ablation(
     from exactformer.worksheets.prompts import read_prompts
 
     means = () if file is None else [worksheet.trace(ids, before.arithmetic) for ids in read_prompts(file, worksheet)]
-    found = ablate(before, asked, *(lead or (None, None)), place, means, progress)
+    token, over = lead or (None, None)
+    found = ablate(before, asked, token, over, place, means, progress)
     render = explanations.ablation_text if form == "text" else explanations.ablation_json
     return render(found, digits), sign(found.change) is not None
