@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -264,3 +265,44 @@ def test_marks() -> None:
     shown = [painting.judged("x", verdict, painting.coloured) for verdict in (True, False, None)]
     assert [COLOUR.sub("", each) for each in shown] == ["✓ x", "✗ x", "? x"]
     assert painting.judged("x", False, painting.plain) == "x"
+
+
+NARROW = [
+    ("grad", "capstone", "--target", "a a", "--step", "1/10"),
+    ("budget", "length4"),
+    ("generate", "induction"),
+    ("circuits", "induction"),
+    ("circuits", "induction", "--largest", "2"),
+    ("explain", "induction", "--tokens", "a b a", "--lead", "b", "a"),
+    ("explain", "induction", "--tokens", "a b a", "--lens"),
+    ("explain", "induction", "--tokens", "a b a", "--ablate", "blocks.0.attn.head.0=zero"),
+    ("trace", "length4", "--break", "no-scale"),
+    ("trace", "--step", "pattern"),
+    ("certify", "capstone"),
+    ("prove", "induction", "--length", "1"),
+]
+
+
+@pytest.mark.parametrize("asked", NARROW, ids=" ".join)
+def test_every_command_fits_where_columns_are_few(asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for width in (40, 60):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = run(*asked, *(("--journal", str(tmp_path / "journal")) if asked[0] == "prove" else ())).stdout.splitlines()
+        assert lines
+        assert [line for line in lines if len(line) > width] == []
+
+
+def test_other_formats_are_never_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    for asked in (("trace",), ("explain",), ("grad", "--target", "a a"), ("circuits", "--largest", "1")):
+        json.loads(run(*asked, "--format", "json").stdout)
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_judgement_fits(width: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    np.save(tmp_path / "engine.npy", xf.load("capstone").trace("a b", "float32").logits)
+    monkeypatch.setenv("COLUMNS", str(width))
+    kept = str(tmp_path / "journal")
+    done = run("judge", "capstone", "--outputs", str(tmp_path / "engine.npy"), "--tokens", "a b", "--journal", kept)
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= width

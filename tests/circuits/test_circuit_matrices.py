@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import exactformer as xf
+from cli_runs import refused, run
 from exactformer.circuits import CircuitError, circuits, ov, qk
+from exactformer.circuits.matrices import extent
 from exactformer.model import Model
 from exactformer.numbers import compare, exact, sqrt
 from exactformer.worksheets.worksheet import example_text
@@ -159,3 +161,26 @@ def test_a_score_of_the_pass_is_the_sum_of_its_circuits() -> None:
         w = parts(sheet.model, 0, 0)
         expected = product(rows, w["Q"], transposed(w["K"]), transposed(rows))
         assert fractions(xf.run(sheet.model, words)["blocks.0.attn.scores"][0]) == expected
+
+
+@pytest.mark.parametrize("name", ["capstone", "induction", "llama"])
+def test_chosen_tokens_are_rows_and_columns_of_the_whole(name: str) -> None:
+    model, ids = xf.load(name).model, [2, 0]
+    for block in range(model.config.blocks):
+        whole, some = (list(circuits(model, block, 0, chosen=chosen)) for chosen in (None, ids))
+        whole = {table.meaning: table for table in whole}
+        size = extent(model, block, 2)
+        assert len(some) <= size.tables
+        assert sum(table.values.size for table in some) <= size.entries
+        for table in some:
+            columns = [whole[table.meaning].columns.index(each) for each in table.columns]
+            rows = [whole[table.meaning].rows.index(each) for each in table.rows]
+            assert (whole[table.meaning].values[np.ix_(rows, columns)] == table.values).all()
+
+
+def test_circuits_that_nobody_would_wait_for_are_refused_at_once() -> None:
+    line = refused("circuits", "stories")
+    assert line.startswith("stories: its circuits are 2,300 tables of 2,128,832,160 numbers; ")
+    assert line.endswith("give --head 0.0 and some tokens (--tokens, --prompt or --ids)")
+    assert refused("circuits", "stories", "--head", "4.0").endswith("give some tokens (--tokens, --prompt or --ids)")
+    assert "Once" in run("circuits", "stories", "--head", "0.0", "--prompt", "Once upon", "--decimals", "3").stdout

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,9 +44,9 @@ def qk(model: Model, block: int, head: int, query: Array | None = None, key: Arr
     cap: it is the circuit of the weights.
     """
     weights = model.weights.blocks[block].attn
-    tokens = _loaded(model.weights.W_E)
-    queries = matmul(tokens if query is None else query, _loaded(weights.W_Q[head]))
-    keys = matmul(tokens if key is None else key, _loaded(weights.W_K[_key_head(model, head)]))
+    query, key = (_loaded(model.weights.W_E) if rows is None else rows for rows in (query, key))
+    queries = matmul(query, _loaded(weights.W_Q[head]))
+    keys = matmul(key, _loaded(weights.W_K[_key_head(model, head)]))
     if (rotary := model.config.rotary_at(block)) is not None and distance:
         everywhere = Rotate(rotary, range(distance, distance + 1))  # turned as if the key were at position 0
         queries = everywhere.apply(adjoints("exact"), queries[None])[0]
@@ -54,12 +54,12 @@ def qk(model: Model, block: int, head: int, query: Array | None = None, key: Arr
     return _scaled(_product(queries, keys.T), scale)
 
 
-def ov(model: Model, block: int, head: int, value: Array | None = None) -> Array:
-    """value W_V W_O W_U: what attending to a row adds to the logits. By default rows are token embeddings."""
+def ov(model: Model, block: int, head: int, value: Array | None = None, to: Sequence[int] | None = None) -> Array:
+    """value W_V W_O W_U: what attending to a row adds to the logits, all or those of `to`. By default rows are token embeddings."""
     if model.config.unembedding == "none":
         raise ValueError("the model has no unembedding: its OV circuit does not reach tokens")
-    out = np.transpose(_loaded(model.weights.W_E)) if model.weights.W_U is None else _loaded(model.weights.W_U)
-    return _product(written(model, block, head, value), out)
+    columns = np.transpose(model.weights.W_E) if model.weights.W_U is None else model.weights.W_U
+    return _product(written(model, block, head, value), _loaded(columns if to is None else columns[:, list(to)]))
 
 
 def written(model: Model, block: int, head: int, value: Array | None = None) -> Array:
@@ -69,17 +69,48 @@ def written(model: Model, block: int, head: int, value: Array | None = None) -> 
     return matmul(matmul(rows, _loaded(weights.W_V[_key_head(model, head)])), _loaded(weights.W_O[head]))
 
 
+class Extent(NamedTuple):
+    """How many tables there are, and how many numbers in them."""
+
+    tables: int
+    entries: int
+
+
+def extent(model: Model, block: int, tokens: int) -> Extent:
+    """Of the circuits of one head, among so many tokens, at most: known before anything is computed.
+
+    >>> from exactformer.worksheets import load
+    >>> extent(load("stories").model, 4, 966)
+    Extent(tables=291, entries=270677064)
+    """
+    config = model.config
+    pairs = (1 + block * config.heads) ** 2  # tokens, and those that each head of an earlier block brought, with each other
+    places = 0 if model.weights.W_pos is None else len(model.weights.W_pos)
+    logits = config.unembedding != "none"
+    return Extent(pairs + (places > 0) + logits + 1, (pairs + logits) * tokens**2 + places**2 + tokens * config.dim)
+
+
 def circuits(
-    model: Model, block: int, head: int, directions: tuple[str, ...] | None = None, distance: int = 0
+    model: Model,
+    block: int,
+    head: int,
+    directions: tuple[str, ...] | None = None,
+    distance: int = 0,
+    chosen: Sequence[int] | None = None,
 ) -> Iterator[CircuitTable]:
     """The circuits of a head: tokens with tokens, positions with positions, and tokens that heads of earlier blocks brought.
 
     What is 0 everywhere is left out, but for tokens with tokens. `directions` names the dimensions of the stream.
+    `chosen` are the ids of the tokens that are looked at: by default all.
     """
-    tokens, name = model.config.vocabulary, f"block {block}, head {head}"
-    direct = ("token", _loaded(model.weights.W_E))
+    ids = range(len(model.config.vocabulary)) if chosen is None else chosen
+    tokens, name = tuple(model.config.vocabulary[i] for i in ids), f"block {block}, head {head}"
+    embedded = _loaded(model.weights.W_E[list(ids)])
+    direct = ("token", embedded)
     brought = [
-        (f"token brought by block {n}, head {h}", written(model, n, h)) for n in range(block) for h in range(model.config.heads)
+        (f"token brought by block {n}, head {h}", written(model, n, h, embedded))
+        for n in range(block)
+        for h in range(model.config.heads)
     ]
     rotary = model.config.positions == "rotary"
     for (query, query_rows), (key, key_rows) in product([direct, *brought], repeat=2):
@@ -96,8 +127,9 @@ def circuits(
         if not table.is_zero:
             yield table
     if model.config.unembedding != "none":
-        yield CircuitTable(f"{name}: OV", "what attending to a token adds to the logits", tokens, tokens, ov(model, block, head))
-    yield _stream_table(name, written(model, block, head), tokens, directions)
+        added = ov(model, block, head, embedded, ids)
+        yield CircuitTable(f"{name}: OV", "what attending to a token adds to the logits", tokens, tokens, added)
+    yield _stream_table(name, written(model, block, head, embedded), tokens, directions)
 
 
 def _stream_table(name: str, rows: Array, tokens: tuple[str, ...], directions: tuple[str, ...] | None) -> CircuitTable:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from exactformer.cli.common import Whole, emit, keep_the_source, output_option, refuse
+from exactformer.cli.common import Whole, columns, emit, fitted, keep_the_source, output_option, refuse
 from exactformer.cli.inputs import opened, source_argument
 
 _LONGEST = 10**9
@@ -32,4 +32,5 @@ def command(source: str, lengths: str, head_dim: int | None, tile: int, output: 
         refuse(len(text) > 10 or not 1 <= int(text) <= _LONGEST, f"--lengths: {text[:40]} is not between 1 and {_LONGEST:,}")
     worksheet = opened(source)
     found = costs(worksheet.model, tuple(sorted({int(text) for text in wanted})), tile, head_dim)
-    emit(rendering.render(worksheet.title, found, resized(worksheet.model.config, head_dim), tile), output)
+    shown = rendering.render(worksheet.title, found, resized(worksheet.model.config, head_dim), tile, columns(output))
+    emit(fitted(shown, output), output)

@@ -20,6 +20,7 @@ from exactformer.cli.common import (
     Whole,
     color_option,
     emit,
+    fitted,
     format_option,
     given,
     keep_the_source,
@@ -254,7 +255,7 @@ class _Run:
                 ready.prepare(progress)
                 if self.streams:
                     progress.clear()
-                    click.echo(certificates.heading(self.title, self.ids, self.name), nl=False)
+                    click.echo(fitted(certificates.heading(self.title, self.ids, self.name), None), nl=False)
                 try:
                     self._prove(ready, progress)
                     self._look(ready, progress)
@@ -276,7 +277,7 @@ class _Run:
             self.claims.append(Claim.of(certified))
             progress.clear()
             if self.streams:
-                click.echo(claim_text(self.claims[-1], len(self.claims), self.name, paint()), nl=False)
+                click.echo(fitted(claim_text(self.claims[-1], len(self.claims), self.name, paint()), None), nl=False)
                 sys.stdout.flush()
 
     def _look(self, ready: Prepared, progress: Progress) -> None:
@@ -364,7 +365,7 @@ class _Run:
         parts += [] if self.audit is None else [certificates.audit_text(self.audit)]
         parts += [] if self.expected is None else [f"\n{certificates.expected_text(self.expected, self.name)}\n"]
         parts += [certificates.floats_text(errors, self.name) for errors in self.floats]
-        emit("".join(parts), self.output)
+        emit(fitted("".join(parts), self.output), self.output)
 
 
 def _verify(source: str, file: Path, reading: str) -> None:
@@ -418,7 +419,7 @@ def _plan(source: str, asked: Input, length: int | None, most: int, workers: int
             worksheet.model, title, "exact" if outline is None else outline.dtype,
             min(LENGTH, config.length or LENGTH) if length is None else length, most, workers, seen, progress=progress,
         )  # fmt: skip
-    emit(plan_json(found) if form == "json" else plan_text(found), output)
+    emit(plan_json(found) if form == "json" else fitted(plan_text(found), output), output)
 
 
 def _seen(source: str, worksheet: Any, outline: Any, progress: Progress) -> Any:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -199,13 +200,22 @@ def keep_the_source(source: str, output: Path | None) -> None:
 
 
 def width(to_terminal: bool) -> int:
-    """Columns of the terminal that is written to, of which there are at least 40; elsewhere 120."""
-    return max(_NARROWEST, os.get_terminal_size().columns) if to_terminal and sys.stdout.isatty() else _WIDE
+    """As COLUMNS says, or the terminal that is written to, but at least 40; elsewhere 120."""
+    known = to_terminal and ("COLUMNS" in os.environ or sys.stdout.isatty())
+    return max(_NARROWEST, get_terminal_size((_WIDE, 24)).columns) if known else _WIDE
 
 
 def columns(output: Path | None) -> int | None:
-    """Of the terminal that a table goes to, less an indent; a table that goes elsewhere is as wide as it is."""
-    return width(True) - 2 if output is None and sys.stdout.isatty() else None
+    """What a table has room in, less an indent; where nobody says how wide it is to be, it is as wide as it is."""
+    return width(True) - 2 if output is None and ("COLUMNS" in os.environ or sys.stdout.isatty()) else None
+
+
+def fitted(text: str, output: Path | None) -> str:
+    """Text whose lines have room where it goes."""
+    from exactformer.render.tables import folded
+
+    room = columns(output)
+    return text if room is None else folded(text, room + 2)
 
 
 def color_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,9 +12,11 @@ from exactformer.cli.common import (
     UNDECIDED,
     Whole,
     change_options,
+    columns,
     digits_of_named_numbers,
     digits_option,
     emit,
+    fitted,
     format_option,
     given,
     keep_the_source,
@@ -80,20 +82,21 @@ def command(
         elif lens:
             shown, proved = _lens(trace, place, form, digits)
         else:
-            shown, proved = _explanation(trace, logit, lead, place, most, form, digits)
-    emit(shown, output)
+            shown, proved = _explanation(trace, logit, lead, place, most, form, digits, columns(output))
+    emit(fitted(shown, output) if form == "text" else shown, output)
     if kind(arithmetic).proves and not proved:
         sys.exit(UNDECIDED)
 
 
 def _explanation(
-    trace: Trace, logit: str | None, lead: tuple[str, str] | None, place: int, most: int, form: str, digits: int
-) -> tuple[str, bool]:
+    trace: Trace, logit: str | None, lead: tuple[str, str] | None, place: int, most: int, form: str, digits: int,
+    room: int | None,
+) -> tuple[str, bool]:  # fmt: skip
     from exactformer.render import explanations
 
     token, over = (logit, None) if lead is None else lead
     found = trace.explain(token, over, place)
-    shown = explanations.text(found, digits, most) if form == "text" else explanations.json_text(found, digits)
+    shown = explanations.text(found, digits, most, room) if form == "text" else explanations.json_text(found, digits)
     return shown, found.proof in ("equal", "enclosed")
 
 

@@ -15,9 +15,11 @@ from exactformer.cli.common import (
     INTERRUPTED,
     UNDECIDED,
     Whole,
+    columns,
     digits_of_named_numbers,
     digits_option,
     emit,
+    fitted,
     format_option,
     given,
     keep_the_source,
@@ -84,7 +86,8 @@ def command(
     chosen = stream.chosen
     if form == "text" and (chosen or not interrupted):
         text = "" if stream.shown else f"{stream.text}\n"
-        emit(text + _text(chosen, arithmetic, strategy, seed, digits), None if interrupted else output)
+        told = _text(chosen, arithmetic, strategy, seed, digits, columns(output))
+        emit(text + fitted(told, output), None if interrupted else output)
     elif not interrupted:
         names = [worksheet.model.config.vocabulary[i] for i in ids]
         emit(_json(chosen, worksheet.title, arithmetic, strategy, seed, names, digits), output)
@@ -142,15 +145,16 @@ class _Stream:
         return interrupted
 
 
-def _text(chosen: list[Chosen], arithmetic: str, strategy: Strategy, seed: int | None, digits: int) -> str:
+def _text(chosen: list[Chosen], arithmetic: str, strategy: Strategy, seed: int | None, digits: int, room: int | None) -> str:
     from exactformer.render.tables import grid
 
     drawn = "" if seed is None else f", seed {seed}"
     lines = ["", f"{strategy}{drawn}, arithmetic {arithmetic}", ""]
     found = [choice for choice in chosen if choice.id is not None]
     if found:
-        columns = ["probability", "", "rank", "runner-up", "margin"]
-        lines += grid([printable(str(choice.token)) for choice in found], columns, [_cells(choice, digits) for choice in found])
+        named = ["probability", "", "rank", "runner-up", "margin"]
+        tokens = [printable(str(choice.token)) for choice in found]
+        lines += grid(tokens, named, [_cells(choice, digits) for choice in found], room)
     end = chosen[-1].end
     return "\n".join([*(line.rstrip() for line in lines), *([] if end is None else ["", f"end: {end.text}"])]) + "\n"
 

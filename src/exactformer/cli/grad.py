@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from exactformer.cli.common import (
     digits_of_named_numbers,
     digits_option,
     emit,
+    fitted,
     format_option,
     keep_the_source,
     kind,
@@ -81,12 +83,10 @@ def command(
         progress.blocks = worksheet.model.config.blocks
         forward = worksheet.trace(ids_of(asked, worksheet), arithmetic, progress=progress)
         result = gradient(forward, target, None if has_logits else upstream(rows, forward), progress)
-    columns = width(to_terminal=output is None)
+    room = width(to_terminal=output is None)
     with Progress("the gradients are done, writing them down"):
-        if form == "text":
-            shown = gradients.text(result, digits, paint(output), columns)
-        else:
-            shown = gradients.RENDERERS[form](result, digits)
+        renderers = {**gradients.RENDERERS, "text": partial(gradients.text, paint=paint(output), width=room)}
+        shown = renderers[form](result, digits)
         if step is not None:
-            shown += "\n" + "\n".join(gradients.descent_lines(descend(result, step), str(step), digits, columns)) + "\n"
-    emit(shown, output)
+            shown += "\n" + "\n".join(gradients.descent_lines(descend(result, step), str(step), digits, room)) + "\n"
+    emit(fitted(shown, output) if form == "text" else shown, output)

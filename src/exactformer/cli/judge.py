@@ -20,6 +20,7 @@ from exactformer.cli.common import (
     color_option,
     columns,
     emit,
+    fitted,
     format_option,
     output_option,
     paint,
@@ -114,7 +115,8 @@ def command(
         "json": judgements.as_json, "markdown": judgements.markdown, "html": judgement_page.page,
         "svg": judgement_page.svg,
     }  # fmt: skip
-    emit(renderers[form](report, worksheet.title or source, namer(worksheet)), output)
+    shown = renderers[form](report, worksheet.title or source, namer(worksheet))
+    emit(fitted(shown, output) if form == "text" else shown, output)
     verdict = report.verdict(allow is not None)
     beyond = strict and any(record.get("first_step") for record in report.records)
     sys.exit(REFUTED if beyond else {True: DONE, False: REFUTED, None: UNDECIDED}[verdict])

@@ -21,6 +21,7 @@ from exactformer.cli.common import (
     columns,
     digits_option,
     emit,
+    fitted,
     format_option,
     given,
     keep_the_source,
@@ -238,7 +239,7 @@ def _theorem(
         else:
             shown = (counts.RENDERERS if count else theorems.RENDERERS)[form](report, worksheet, command)
         shown += "".join(f"{line}\n" for line in ("", *leaks())) if leaks is not list else ""
-    emit(shown, output)
+    emit(fitted(shown, output) if form == "text" else shown, output)
     if count:
         sys.exit(UNDECIDED if report.counts["undecided"] else DONE)
     sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.answer])
@@ -278,7 +279,7 @@ def _search(
     if journal is None:
         for path in kept:
             path.unlink(missing_ok=True)
-    emit(theorems.strengths(found, worksheet), output)
+    emit(fitted(theorems.strengths(found, worksheet), output), output)
     sys.exit(DONE if found[-1].strength is not None else UNDECIDED)
 
 
@@ -302,5 +303,5 @@ def _schedule(
     check_equalities(steps, f"--schedule {schedule}")
     with Progress(f"proving {sum(step.values.size for step in steps):,} numbers equal"):
         result = flash(trace, tile, not forget_rescaling) if schedule == "flash" else kv_cache(trace)
-    emit(rendering.render(result, digits, paint(output)), output)
+    emit(fitted(rendering.render(result, digits, paint(output)), output), output)
     sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[result.verdict])

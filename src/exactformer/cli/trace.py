@@ -17,9 +17,11 @@ from exactformer.cli.common import (
     able,
     change_options,
     color_option,
+    columns,
     digits_of_named_numbers,
     digits_option,
     emit,
+    fitted,
     format_option,
     given,
     keep_the_source,
@@ -122,11 +124,12 @@ def command(
         if mistakes:
             compared = _comparison(worksheet, result, mistakes, target, form, digits)
             progress.clear()
-            emit(compared, output)
+            emit(fitted(compared, output) if form == "text" else compared, output)
             return
     if steps:
         names = [step.name for step in result.steps]
-        shown = "\n".join(tables.step(result, _full(name, names), decimals, digits) for name in steps)
+        shown = "\n".join(tables.step(result, _full(name, names), decimals, digits, columns(output)) for name in steps)
+        shown = fitted(shown, output)
     elif summary:
         shown = overview.summary(result, paint(output), width(output is None))
     else:

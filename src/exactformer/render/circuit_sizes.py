@@ -16,16 +16,17 @@ from exactformer.render.values import show
 Sized = tuple[CircuitTable, Sizes]
 
 
-def text(found: Iterable[Sized], digits: int = 12) -> str:
-    return "\n".join(_text(table, sizes, digits) for table, sizes in found)
+def text(found: Iterable[Sized], digits: int = 12, width: int | None = None) -> str:
+    return "\n".join(_text(table, sizes, digits, width) for table, sizes in found)
 
 
-def _text(table: CircuitTable, sizes: Sizes, digits: int) -> str:
-    height, width = table.values.shape
-    lines = [f"{table.title}: {table.meaning} ({height:,} × {width:,}; of all entries, proved)"]
+def _text(table: CircuitTable, sizes: Sizes, digits: int, width: int | None) -> str:
+    rows, columns = table.values.shape
+    lines = [f"{table.title}: {table.meaning} ({rows:,} × {columns:,}; of all entries, proved)"]
     for name, entries in (("largest", sizes.largest), ("smallest", sizes.smallest)):
         cells = [[printable(each.row), printable(each.column), _number(each.value, digits)] for each in entries]
-        lines += [f"  {line}" for line in grid([name, *[""] * (len(cells) - 1)][: len(cells)], ["row", "column", "value"], cells)]
+        names = [name, *[""] * (len(cells) - 1)][: len(cells)]
+        lines += [f"  {line}" for line in grid(names, ["row", "column", "value"], cells, width)]
     norms = [("Frobenius norm", sizes.frobenius), ("largest row sum", sizes.rows), ("spectral norm", sizes.spectral)]
     lines += [f"  {name:<16} {_number(value, digits)}" for name, value in norms if value is not None]
     return "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ from exactformer.render.values import midpoint, show
 from exactformer.trace import Contribution, Explanation, Look, Trace
 from exactformer.trace.ablation import Ablation, sign
 
-_BAR, _LONGEST = 24, 40  # columns of the longest bar, and of a number
+_BAR, _SHORTEST, _LONGEST = 24, 8, 40  # columns of the longest bar, if it can be, or at least; and of a number
 _PROOFS = {
     "equal": "proved: the contributions add up to it exactly",
     "enclosed": "proved: each contribution lies in its enclosure, and the enclosure of their sum holds it",
@@ -25,18 +25,27 @@ _CAPPED = "a soft cap follows, which keeps the order of logits: what is explaine
 _CHANGES = {1: "rises", 0: "stays the same", -1: "falls", None: "may rise or fall"}
 
 
-def text(found: Explanation, digits: int = 12, most: int = 5) -> str:
-    """The contributions in the order of the pass, each with a bar; of sources and units the `most` largest."""
+def text(found: Explanation, digits: int = 12, most: int = 5, width: int | None = None) -> str:
+    """The contributions in the order of the pass, each with a bar; of sources and units the `most` largest.
+
+    Where there is room for no bar beside them, numbers and bars stand below the names.
+    """
     lines = [printable(found.title)] if found.title else []
     lines += [f"tokens {' '.join(map(printable, found.tokens))} · position {found.position} · arithmetic {found.arithmetic}", ""]
     rows = [row for each in found for row in _rows(each, found, most)]
     longest = max((abs(midpoint(value)) for _, value in rows), default=0.0)
     cells = [_number(value, digits) for _, value in rows]
     names, numbers = (max(map(len, texts), default=0) for texts in ([name for name, _ in rows], cells))
+    room = _BAR if width is None else min(_BAR, width - names - numbers - 4)
+    below = "\n      "
+    between = "  " if room >= _SHORTEST else below
+    names, numbers, room = (names, numbers, room) if room >= _SHORTEST else (0, 0, _BAR)
     for (name, value), cell in zip(rows, cells, strict=True):
-        lines.append(f"  {name:<{names}}  {cell:>{numbers}}  {_bar(midpoint(value), longest)}".rstrip())
+        bar = _bar(midpoint(value), longest, room)
+        lines.append(f"  {name:<{names}}{between}{cell:>{numbers}}" + (f"{between}{bar}" if bar else ""))
+    aside = between if len(what(found)) <= room else below
     lines += [
-        f"  {'sum':<{names}}  {_number(found.value, digits):>{numbers}}  {what(found)}",
+        f"  {'sum':<{names}}{between}{_number(found.value, digits):>{numbers}}{aside}{what(found)}",
         "",
         _PROOFS[found.proof],
         *said(found),
@@ -77,9 +86,9 @@ def _number(value: Any, digits: int) -> str:
     return text if len(text) <= _LONGEST else shown.digits or text
 
 
-def _bar(value: float, longest: float) -> str:
+def _bar(value: float, longest: float, room: int) -> str:
     """To scale, with its sign."""
-    columns = 0 if not longest or value != value else round(_BAR * abs(value) / longest)
+    columns = 0 if not longest or value != value else round(room * abs(value) / longest)
     return ("-" if value < 0 else "+") * columns
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
@@ -15,6 +16,8 @@ from exactformer.numbers import Exact, Named
 from exactformer.numbers.digits import fixed_decimals
 from exactformer.render.values import show
 from exactformer.trace import Step, Trace
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
@@ -37,7 +40,7 @@ def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[s
 
 
 def _listed(name: str, columns: Sequence[str], row: Sequence[str]) -> list[str]:
-    return [name, *(f"  {column}: {cell}" for column, cell in zip(columns, row, strict=True) if cell)]
+    return [name, *(f"  {column}: {cell}" if column else f"  {cell}" for column, cell in zip(columns, row, strict=True) if cell)]
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -45,17 +48,36 @@ def wrapped(text: str, width: int) -> list[str]:
     return wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def step(trace: Trace, name: str, decimals: int | None, digits: int = 12) -> str:
-    return table(trace[name], decimals, digits)
+def folded(text: str, width: int) -> str:
+    """A text whose lines are at most `width` columns long: longer ones go on below, further in. Colours have no width.
+
+    >>> print(folded("  one two three\n  four\n", 10), end="")
+      one two
+        three
+      four
+    """
+    return "".join(f"{part}\n" for line in text.splitlines() for part in _fold(line, width))
 
 
-def table(found: Step, decimals: int | None = None, digits: int = 12) -> str:
+def _fold(line: str, width: int) -> list[str]:
+    if len(_COLOURS.sub("", line)) <= width:
+        return [line]
+    indent = " " * min(len(line) - len(line.lstrip()), width // 2)
+    return wrap(line.lstrip(), width, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
+
+
+def step(trace: Trace, name: str, decimals: int | None, digits: int = 12, width: int | None = None) -> str:
+    return table(trace[name], decimals, digits, width)
+
+
+def table(found: Step, decimals: int | None = None, digits: int = 12, width: int | None = None) -> str:
     """One step as a whole: a table for each head, tokens naming the rows and, where they are positions, the columns."""
     lines = [f"{found.name} = {found.formula}"]
     for head, matrix in enumerate(matrices(found)):
         lines += [f"head {head}"] if len(matrices(found)) > 1 else []
         cells = [[entry(value, decimals, digits) for value in row] for row in matrix]
-        lines += ["  " + line for line in grid(row_names(found, len(matrix)), column_names(found, head, matrix.shape[1]), cells)]
+        names = row_names(found, len(matrix)), column_names(found, head, matrix.shape[1])
+        lines += ["  " + line for line in grid(*names, cells, width)]
     return "\n".join(lines) + "\n"
 
 
@@ -90,7 +112,8 @@ def entry(value: Any, decimals: int | None, digits: int = 12) -> str:
     return fixed_decimals(value, decimals)
 
 
-def circuit(table: CircuitTable, decimals: int | None) -> str:
+def circuit(table: CircuitTable, decimals: int | None, width: int | None = None) -> str:
     """A circuit with its title and meaning."""
     cells = [[entry(value, decimals) for value in row] for row in table.values]
-    return "\n".join([f"{table.title}: {table.meaning}", *("  " + line for line in grid(table.rows, table.columns, cells))]) + "\n"
+    shown = grid(table.rows, table.columns, cells, width)
+    return "\n".join([f"{table.title}: {table.meaning}", *(f"  {line}" for line in shown)]) + "\n"

@@ -7,7 +7,7 @@ from textwrap import wrap
 from exactformer.messages import printable
 from exactformer.painting import Paint, plain
 from exactformer.render.layout import Line, Section, outcome, sections, summary, tokenization, tokens, verdict, weights
-from exactformer.render.tables import wrapped
+from exactformer.render.tables import folded, wrapped
 from exactformer.trace import Trace
 
 _LABEL, _FORMULA = 24, 38  # columns of names and formulas
@@ -26,7 +26,8 @@ def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 12
     lines += [said] if width >= _USUAL else wrapped(said, width)
     if trace.exact:
         between = "  " if width >= _USUAL else "\n"
-        lines += ["", *(between.join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in row) for row in _LEGEND)]
+        legend = (between.join(f"{paint(sample, status)} {meaning}" for status, sample, meaning in row) for row in _LEGEND)
+        lines += ["", *folded("\n".join(legend), width).splitlines()]
     lines += tokenization(trace)
     label = _LABEL if width >= _USUAL else 0
     for name, values in [("", ""), *weights(trace)]:

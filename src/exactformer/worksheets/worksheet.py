@@ -198,7 +198,7 @@ def _absent(name: str) -> str:
     """What could have been meant by a name that is nowhere: one of ours, or a model of the hub."""
     ours = (*examples(), *built_in())
     nowhere = "there is no such file, nor a built-in example of that name"
-    near = get_close_matches(name.lower(), ours, 3, 0.6)
+    near = get_close_matches(name.lower(), ours, 3, 0.65)
     meant = f"; did you mean {listed(near, 'or')}?" if near else ""
     if any(family in name.lower() for family in ("/", *FAMILIES)):
         fetch = f"fetch it with: hf download {name} (this program uses no network)"
