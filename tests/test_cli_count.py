@@ -66,6 +66,19 @@ def test_everything_that_is_wrong_in_a_file(model: str, tmp_path: Path) -> None:
     assert "REFUTED" in text
 
 
+def test_tokens_that_were_fed_back_are_marked(model: str, tmp_path: Path) -> None:
+    """The sorter sorts, so a rule that copies is wrong at once, or after some of its own tokens."""
+    file = tmp_path / "wrong.csv"
+    prove(model, "--rule", "copy", "--domain", "0..2^3", "--count", "--wrong", str(file))
+    rows = {row["input"]: row for row in csv.DictReader(file.open())}
+    assert (rows["1 2 0"]["fed back"], rows["1 2 0"]["answer"]) == ("", "0")
+    assert (rows["0 2 1"]["fed back"], rows["0 2 1"]["demanded"], rows["0 2 1"]["answer"]) == ("0", "2", "1")
+    _, text = prove(model, "--rule", "copy", "--domain", "0 2 1", "--count")
+    assert "wrong: 0 2 1, then its own 0: says 1, not 2" in text
+    _, text = prove(model, "--rule", "copy", "--domain", "0 2 1")
+    assert "after 0 2 1, then its own 0, it says 1, where 2 is demanded" in text
+
+
 def test_tables_functions_and_lists(model: str, tmp_path: Path) -> None:
     table, inputs, rules = tmp_path / "rule.csv", tmp_path / "inputs.txt", tmp_path / "rules.py"
     table.write_text("input,answer\n2 1 0,0 1 2\n1 1 0,0 1 1\n")

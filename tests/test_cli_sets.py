@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -55,6 +56,31 @@ def test_sets_say_what_single_inputs_say(sheet: str) -> None:
     assert all(max(wrong["tokens"]) == wrong["right"][0] != wrong["token"] for wrong in found["failures"])
 
 
+@pytest.mark.parametrize("rule", ["max", "min", "first"])
+def test_the_wrong_inputs_of_sets_in_a_file(sheet: str, rule: str, tmp_path: Path) -> None:
+    """They are those that are found one by one."""
+    asked = ("--rule", rule, "--domain", "vocabulary^4", "--count", "--workers", "1", "--wrong")
+    rows = []
+    for name, more in (("every.csv", ()), ("sets.csv", ("--sets",))):
+        assert run("prove", sheet, *asked, str(tmp_path / name), *more).returncode == 0
+        with (tmp_path / name).open() as file:
+            rows.append([(row["input"], row["demanded"], row["answer"], row["verdict"]) for row in csv.DictReader(file)])
+    assert rows[0] == rows[1]
+    assert rows[0]
+
+
+def test_too_many_wrong_inputs_are_not_written(sheet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exactformer.proofs.theorem.MOST_LISTED", 5)
+    file = tmp_path / "wrong.csv"
+    asked = ("prove", sheet, "--rule", "max", "--count", "--sets", "--workers", "1", "--wrong", str(file), "--domain")
+    assert refused(*asked, "vocabulary^4").startswith(
+        "--wrong: more than 5 inputs are proved wrong: leave it out, or give a smaller"
+    )
+    monkeypatch.undo()
+    assert "counted by sums" in refused(*asked, "vocabulary^8", "--budget", "1")
+    assert not file.exists()
+
+
 def test_a_domain_that_nobody_goes_through(sheet: str) -> None:
     text = by_sets(sheet, "max", "vocabulary^40", "--budget", "50").stdout
     assert f"of {4**40:,}" in text
@@ -69,7 +95,6 @@ def test_what_does_not_go_with_sets_is_refused(sheet: str, tmp_path: Path) -> No
 
     assert said("max", "--sets") == "--sets: goes with --count"
     assert said("max", "--count", "--budget", "9") == "--budget: goes with --sets"
-    assert said("max", "--count", "--sets", "--wrong", str(tmp_path / "wrong.csv")).startswith("--wrong: does not go with --sets")
     assert "rules max, min, first, last" in said("majority", "--count", "--sets")
     assert "for one token after the input" in said("sorted", "--count", "--sets")
     assert "one attention layer and nothing else" in said("max", "--count", "--sets", source="induction")

@@ -28,7 +28,7 @@ from exactformer.proofs.patterns import PatternClaim
 from exactformer.proofs.report import PROVED, REFUTED
 from exactformer.proofs.runner import run as computed
 
-NUMBER = 100
+NUMBER = 24
 _BASES = 8  # places of heads, of each model
 _BITS = 400
 _FARTHEST, _NEAREST = 2, 40  # thresholds are 10^−k away from the true weight
@@ -144,7 +144,7 @@ def run(progress: Progress) -> Result:
         counts["claims nearer to the truth than 10^−12"] += result.near
         counts["of them, decided"] += result.decided_near
         failed += result.failed
-        if n % 20 == 0:
+        if n % 4 == 0:
             progress(f"{n} of {NUMBER} models, {counts['claims']:,} claims, {len(failed)} failed")
     told = (
         f"{NUMBER:,} models drawn at random: one block or two, with and without norms, MLPs, masks and windows, and every sequence "

@@ -105,7 +105,7 @@ def tried(rng: random.Random) -> Tried:
         choices[place] = choices[place][:-1]
     domain = Product(tuple(choices))
     ids = np.array([model.ids(each) for each in domain])
-    true, surveying, failed, met = winners(model, ids), Surveying(model, None, named=0), list[str](), 0
+    true, surveying, failed, met = winners(model, ids), Surveying(model, None), list[str](), 0
     for word, budget in product(ROOTS, BUDGETS):
         rule = Fitted(read_rule(word), names)
         wanted = rule.arrays(ids, names)[0][:, 0]

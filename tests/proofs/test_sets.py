@@ -43,7 +43,8 @@ def test_roots_are_all_inputs_once() -> None:
             assert root.size == len(same)
 
 
-def test_cuts_lose_no_input_and_have_none_twice() -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_cuts_lose_no_input_and_have_none_twice(several: bool) -> None:
     root = Root(1, 3, np.ones((3, 5), dtype=bool) & (np.arange(5) != 2), True)
     counter, random = Counter(root), np.random.default_rng(SEED)
     every = counter.settled(root.whole)
@@ -54,8 +55,10 @@ def test_cuts_lose_no_input_and_have_none_twice() -> None:
         place = (random.random(some.low.shape) * wide[rows]).argmax(axis=1)
         at = random.integers(some.low[np.arange(len(rows)), place], some.high[np.arange(len(rows)), place])
         rest = np.setdiff1d(np.arange(len(every)), rows)
-        every = every.of(rest).joined(counter.settled(some.cut(place, at)))
+        parts = some.peeled(place, at, random.random(len(rows)) < 0.5) if several else some.cut(place, at)
+        every = every.of(rest).joined(counter.settled(parts))
         assert int(counter.sizes(every).sum()) == root.size
+    assert sorted(counter.every(every)) == sorted(counter.every(root.whole))
     inputs = [tuple(x) for x in counter.inputs(every)]
     assert len(set(inputs)) == len(inputs) == root.size
     assert all(x[-1] == 1 and 3 in x[:-1] and 2 not in x[:-1] for x in inputs)

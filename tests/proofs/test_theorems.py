@@ -242,7 +242,9 @@ def test_continuations_of_several_tokens_are_those_of_the_model(induction: Works
     one = next(tokens for tokens, full in continued.items() if tokens[0] == "b" and len(tokens) == 2)
     wrong = theorem(induction, 2, lambda t: set(VOCABULARY) - {continued[one][3]} if t == continued[one][:3] else rule(t), steps=3)
     assert wrong.verdict == "refuted"
-    assert any(failure.tokens == continued[one][:3] for failure in wrong.failures)
+    (found,) = (failure for failure in wrong.failures if failure.tokens == continued[one][:3] and failure.given == one)
+    assert (found.fed_back, found.words) == (1, f"{' '.join(one)}, then its own {continued[one][2]}")
+    assert f"after {found.words}, it says" in str(wrong)
 
 
 def test_users_own_models_and_rules() -> None:

@@ -150,7 +150,6 @@ def command(
     refuse(form == "html" and not count, "--format html: goes with --count")
     refuse(sets and not count, "--sets: goes with --count")
     refuse(given("budget") and not sets, "--budget: goes with --sets")
-    refuse(sets and wrong is not None, "--wrong: does not go with --sets, which do not list their inputs")
     refuse(sets and bool(positions or steps), "--sets: goes with one token after the input, and not with --positions or --steps")
     refuse(sets and given("arithmetic") and arithmetic != _BATCHES, f"--sets: goes with --arithmetic {_BATCHES}")
     searching = strength == SEARCH

@@ -34,13 +34,14 @@ def written(path: Path | None) -> Iterator[Callable[[Wrong], None] | None]:
 
     try:
         with whole_file(path, usual_mode()) as file:
-            file.write(line("input", "demanded", "answer", "verdict", "lead"))
+            file.write(line("input", "fed back", "demanded", "answer", "verdict", "lead"))
 
             def add(wrong: Wrong) -> None:
                 failure, lead = wrong
                 said = " ".join(token for token in (failure.token, *failure.ties) if token is not None)
                 least = "" if lead is None else outwards(lead.numerator, lead.denominator, _DIGITS, down=True)
-                file.write(line(" ".join(failure.tokens), " ".join(failure.right), said, failure.verdict, least))
+                own = failure.tokens[len(failure.given) :]
+                file.write(line(*map(" ".join, (failure.given, own, failure.right)), said, failure.verdict, least))
 
             yield add
     except OSError as error:

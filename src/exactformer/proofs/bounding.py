@@ -106,26 +106,27 @@ class Bounding:
         extra = np.where(supply, at_answer - least, np.inf).min(axis=2)
         return np.where(sets.needs[:, None, None], extra, 0.0)
 
-    def cuts(self, sets: Sets, found: Bounds) -> tuple[Any, Any]:
-        """Where to cut each set: a position, and the last token of the first part. Any cut is right; a good one leaves a part in
-        which the worst token is behind, or else takes off much of what it gains there."""
+    def cuts(self, sets: Sets, found: Bounds) -> tuple[Any, Any, Any]:
+        """Where to cut each set: a position, and the last token of the first part; and whether the other part is the one in which
+        the worst token gains. Any cut is right; a good one leaves a part in which it is behind, or else takes off much of that."""
         tokens, rows = np.arange(self.terms.shape[2]), np.arange(len(sets))
         terms = np.moveaxis(self.terms.sum(axis=0), -1, 0)[found.worst]  # [n, free, tokens]
         inside = self.root.allowed & (tokens >= sets.low[..., None]) & (tokens <= sets.high[..., None])
 
-        def ends(bar: Any) -> tuple[Any, Any]:
-            """At each position, the share of tokens before or after all that are below the bar, and the cut."""
+        def ends(bar: Any) -> tuple[Any, Any, Any]:
+            """At each position, the share of tokens before or after all that are below the bar; the cut; is it before them?"""
             bad = inside & ~(terms > bar[..., None])
             first, last = bad.argmax(axis=2)[..., None], tokens[-1] - bad[..., ::-1].argmax(axis=2)[..., None]
             before, after = ((inside & side).sum(axis=2) for side in (tokens < first, tokens > last))
-            return np.maximum(before, after) / inside.sum(axis=2), np.where(before >= after, first[..., 0] - 1, last[..., 0])
+            early = before >= after
+            return np.maximum(before, after) / inside.sum(axis=2), np.where(early, first[..., 0] - 1, last[..., 0]), early
 
-        share, cut = ends(found.least - found.low[:, None])
-        more, further = ends((np.where(inside, terms, -np.inf).max(axis=2) + found.least) / 2)
+        share, cut, early = ends(found.least - found.low[:, None])
+        more, further, sooner = ends((np.where(inside, terms, -np.inf).max(axis=2) + found.least) / 2)
         none = (share <= 0).all(axis=1)[:, None]
-        share, cut = np.where(none, more, share), np.where(none, further, cut)
+        share, cut, early = np.where(none, more, share), np.where(none, further, cut), np.where(none, sooner, early)
         place = share.argmax(axis=1)
-        cut = cut[rows, place]
+        cut, early = cut[rows, place], early[rows, place]
         useless = (cut < sets.low[rows, place]) | (cut >= sets.high[rows, place])
         place = np.where(useless, (sets.high - sets.low).argmax(axis=1), place)
-        return place, np.where(useless, (sets.low[rows, place] + sets.high[rows, place]) // 2, cut)
+        return place, np.where(useless, (sets.low[rows, place] + sets.high[rows, place]) // 2, cut), early

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -71,6 +73,21 @@ class Sets:
         high[rows, place], low[rows, place] = at, at + 1
         return Sets(self.low, high, self.needs).joined(Sets(low, self.high, self.needs))
 
+    def peeled(self, place: Any, at: Any, above: Any) -> Sets:
+        """Each in several: the inputs with a token beyond the cut at `place`; of the others those with one at the first position,
+        at the second, and so on; and those that have none. Beyond is `above` it, or else up to it. Some are empty."""
+        rows, free = np.arange(len(self)), self.low.shape[1]
+        order = np.argsort(np.arange(free) != place[:, None], axis=1, kind="stable")  # [n, free]: `place` is the first
+        low, high, parts = self.low.copy(), self.high.copy(), []
+        for j in order.T:
+            begin, end = low.copy(), high.copy()
+            begin[rows, j] = np.where(above, np.maximum(low[rows, j], at + 1), low[rows, j])
+            end[rows, j] = np.where(above, high[rows, j], np.minimum(high[rows, j], at))
+            parts.append(Sets(begin, end, self.needs))
+            high[rows, j] = np.where(above, np.minimum(high[rows, j], at), high[rows, j])
+            low[rows, j] = np.where(above, low[rows, j], np.maximum(low[rows, j], at + 1))
+        return reduce(Sets.joined, parts, Sets(low, high, self.needs))
+
 
 class Counter:
     """Sizes of the sets of a root, exactly."""
@@ -98,6 +115,20 @@ class Counter:
         low, high = (np.where(single, self.root.answer, end).astype(np.int32) for end in (sets.low, sets.high))
         result = Sets(low, high, needs & ~single.any(axis=1))
         return result.of(np.flatnonzero((tokens > 0).all(axis=1) & (supply.any(axis=1) | ~result.needs)))
+
+    def every(self, sets: Sets) -> Iterator[list[int]]:
+        """All inputs of the sets, the last token included.
+
+        >>> root = Root(0, 2, np.array([[True, True, True]] * 2), True)
+        >>> list(Counter(root).every(root.whole))
+        [[0, 2, 0], [1, 2, 0], [2, 0, 0], [2, 1, 0], [2, 2, 0]]
+        """
+        tokens = np.arange(self.root.allowed.shape[1])
+        for low, high, needs in zip(sets.low, sets.high, sets.needs, strict=True):
+            inside = self.root.allowed & (tokens >= low[:, None]) & (tokens <= high[:, None])
+            for free in product(*(np.flatnonzero(row).tolist() for row in inside)):
+                if not needs or self.root.answer in free:
+                    yield [*free, self.root.last]
 
     def inputs(self, sets: Sets) -> list[list[int]]:
         """The first input of each set that needs nothing, the last token included."""

@@ -34,8 +34,9 @@ def judge(
             verdict = _verdict(given, wanted, len(vocabulary), report.exact_ties)
             kind = kind or wanted.kind
             if verdict != PROVED:
-                place = None if read_at is None else read_at[number]
-                failures.append(Failure(sequence, tuple(sorted(wanted.right)), given.token, given.ties, verdict, given.why, place))
+                place, own = (None, number) if read_at is None else (read_at[number], 0)
+                right = tuple(sorted(wanted.right))
+                failures.append(Failure(sequence, right, given.token, given.ties, verdict, given.why, place, own))
                 report.failed(failures[-1])
                 break
             assert given.token is not None

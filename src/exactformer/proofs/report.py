@@ -29,6 +29,22 @@ class Failure:
     verdict: str
     why: str
     position: int | None = None  # where the answer was read; None: after the tokens
+    fed_back: int = 0  # how many of the tokens, at the end, are the model's own answers
+
+    @property
+    def given(self) -> Tokens:
+        """The input itself."""
+        return self.tokens[: len(self.tokens) - self.fed_back]
+
+    @property
+    def words(self) -> str:
+        """All tokens, with a mark before those that the model said itself.
+
+        >>> Failure(("a", "b", "c"), ("d",), "a", (), REFUTED, "", fed_back=1).words
+        'a b, then its own c'
+        """
+        own = self.tokens[len(self.given) :]
+        return " ".join(self.given) + (f", then its own {' '.join(own)}" if own else "")
 
 
 @dataclass

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from exactformer.proofs.bounding import Bounding
+from exactformer.proofs.bounding import Bounding, Bounds
 from exactformer.proofs.boxes import Counter, Root, Sets
 
 _AT_ONCE = 4096  # sets that are bounded together
@@ -23,15 +22,25 @@ class Found:
     looked: int
     alone: list[list[int]]  # inputs that floats do not decide
     misled: list[list[int]]  # some inputs that are wrong
+    listed: bool  # are all inputs of wrong sets among them?
     open: Sets | None = None  # what the budget did not reach
 
+    def mislead(self, counter: Counter, sets: Sets, listed: int) -> None:
+        """More sets that are wrong: all of their inputs while no more are wrong than are listed, else one of each of the first."""
+        self.listed &= self.wrong <= listed
+        if self.listed:
+            self.misled += counter.every(sets)
+        elif len(self.misled) < _SOME:
+            self.misled += _some(counter, sets)
 
-def search(bounding: Bounding, root: Root, budget: int) -> Found:
-    """All sets of a root, until each is decided or `budget` of them were looked at."""
-    counter, found, whole = Counter(root), Found(0, 0, 1, [], []), Counter(root).settled(root.whole)
+
+def search(bounding: Bounding, root: Root, budget: int, listed: int = 0) -> Found:
+    """All sets of a root, until each is decided or `budget` of them were looked at. Up to so many wrong inputs are `listed`."""
+    counter, found, whole = Counter(root), Found(0, 0, 1, [], [], listed > 0), Counter(root).settled(root.whole)
     if bounding.at_root.right[0] or bounding.at_root.wrong[0]:
         found.right, found.wrong = (root.size, 0) if bounding.at_root.right[0] else (0, root.size)
-        found.misled = _some(counter, whole) if found.wrong else []
+        if found.wrong:
+            found.mislead(counter, whole, listed)
         return found
     waiting = whole if root.size == 1 else _halves(bounding, counter, whole, bounding.at_root)
     sizes = counter.sizes(waiting)
@@ -47,13 +56,13 @@ def search(bounding: Bounding, root: Root, budget: int) -> Found:
         said = bounding(now)
         found.right += int(now_sizes[said.right].sum())
         found.wrong += int(now_sizes[said.wrong].sum())
-        if len(found.misled) < _SOME and said.wrong.any():
-            found.misled += _some(counter, now.of(np.flatnonzero(said.wrong)))
+        if said.wrong.any():
+            found.mislead(counter, now.of(np.flatnonzero(said.wrong)), listed)
         undecided = ~(said.right | said.wrong)
         found.alone += counter.inputs(now.of(undecided & (now_sizes == 1)))
         again = np.flatnonzero(undecided & (now_sizes > 1))
         if len(again):
-            halves = _halves(bounding, counter, now.of(again), said.of(again))
+            halves = _halves(bounding, counter, now.of(again), said.of(again), found.wrong > found.right)
             waiting, sizes = waiting.joined(halves), np.concatenate([sizes, counter.sizes(halves)])
     found.open = waiting if len(waiting) else None
     return found
@@ -68,5 +77,7 @@ def _some(counter: Counter, sets: Sets) -> list[list[int]]:
     return counter.inputs(Sets(low, high, some.needs))
 
 
-def _halves(bounding: Bounding, counter: Counter, sets: Sets, said: Any) -> Sets:
-    return counter.settled(sets.cut(*bounding.cuts(sets, said)))
+def _halves(bounding: Bounding, counter: Counter, sets: Sets, said: Bounds, mostly_wrong: bool = False) -> Sets:
+    """Parts of each set. Where one token that stands anywhere makes an answer wrong, all positions are cut at once."""
+    place, at, above = bounding.cuts(sets, said)
+    return counter.settled(sets.peeled(place, at, above) if mostly_wrong else sets.cut(place, at))

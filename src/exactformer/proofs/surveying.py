@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from exactformer.proofs.rules import Demand, Rule
 from exactformer.proofs.searching import search
 from exactformer.proofs.summing import misled
 
+MOST_LISTED = 100_000  # wrong inputs
+_TOGETHER = 1024  # of them are proved at once
 _FIELDS = {"root", "inputs", "right", "wrong", "sets", "alone", "misled"}
 
 
@@ -57,14 +60,14 @@ class Asked:
 class Surveying:
     """What is proved of the sets of a root: branch and bound; then single inputs in limbs; or what is left, counted by sums.
 
-    So many wrong inputs of each root are `named`, each proved once more by itself.
+    Some wrong inputs of each root are named, or all where they are no more than are `listed`.
     """
 
-    def __init__(self, model: Model, last: str | None, named: int = MOST_KEPT) -> None:
-        self.model, self.last, self.named = model, last, named
+    def __init__(self, model: Model, last: str | None, listed: int = 0) -> None:
+        self.model, self.last, self.listed = model, last, listed
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"model": self.model, "last": self.last, "named": self.named}
+        return {"model": self.model, "last": self.last, "listed": self.listed}
 
     @cached_property
     def _layer(self) -> Any:
@@ -79,42 +82,53 @@ class Surveying:
         root, layer = asked.root, self._layer(asked.length)
         assert isinstance(layer, OneLayer)
         bounding = Bounding(layer.of(root.last), root)
-        found = search(bounding, root, asked.budget)
+        found = search(bounding, root, asked.budget, self.listed)
         right, wrong = found.right, found.wrong
-        verdicts = [verdict for verdict, _ in self._alone(found.alone[: asked.budget], root.answer)]
+        alone = found.alone[: asked.budget]
+        verdicts = [verdict for verdict, _ in self._alone(alone, [root.answer] * len(alone))]
         right, wrong = right + verdicts.count(PROVED), wrong + verdicts.count(REFUTED)
         if right + wrong < root.size and self.model.config.heads == 1:
             least, most = misled(bounding, root)
             right, wrong = max(right, root.size - most), max(wrong, least)
-        some = found.misled[: self.named]
-        said = self._alone(some, root.answer)
-        if any(verdict == PROVED for verdict, _ in said):
-            raise AssertionError(f"{asked}: one of {some} is wrong as one of a set, and right by itself")
-        named = [[ids, token] for ids, (_, token) in zip(some, said, strict=True)]
+        named = found.misled[: None if found.listed else MOST_KEPT]
+        if found.listed:
+            named += [ids for ids, verdict in zip(alone, verdicts, strict=True) if verdict == REFUTED]
         counts = {"right": right, "wrong": wrong, "sets": found.looked, "alone": len(found.alone), "misled": named}
         return {"root": asked.name, "inputs": root.size} | counts
 
-    def _alone(self, inputs: list[list[int]], answer: int) -> list[tuple[str, str | None]]:
+    def failures(self, wrong: Iterable[tuple[list[int], int]]) -> Iterator[Failure]:
+        """What is said after inputs that are wrong, given with what was demanded: each is proved once more, by itself."""
+        names = self.model.config.vocabulary
+        for _, same in groupby(wrong, lambda entry: len(entry[0])):
+            while some := list(islice(same, _TOGETHER)):
+                inputs, answers = [ids for ids, _ in some], [answer for _, answer in some]
+                for ids, answer, (verdict, token) in zip(inputs, answers, self._alone(inputs, answers), strict=True):
+                    if verdict == PROVED:
+                        raise AssertionError(f"{ids} is wrong as one of a set, and right by itself")
+                    yield Failure(tuple(names[i] for i in ids), (names[answer],), token, (), REFUTED, "")
+
+    def _alone(self, inputs: list[list[int]], answers: list[int]) -> list[tuple[str, str | None]]:
         """The verdict on each input, and what is said there: by a batch, and what that leaves open as a proof by batches does."""
         if not inputs:
             return []
         names, number = self.model.config.vocabulary, len(inputs)
-        batch = Batch(0, np.array(inputs), np.full((number, 1, 1), answer), np.zeros(number, dtype=int), ("demanded",))
-        decided, demanded = self._deciding(batch), Demand(frozenset([names[answer]]))
-        found: list[tuple[str, str | None]] = [(PROVED, names[answer])] * number
+        batch = Batch(0, np.array(inputs), np.array(answers)[:, None, None], np.zeros(number, dtype=int), ("demanded",))
+        decided = self._deciding(batch)
+        found: list[tuple[str, str | None]] = [(PROVED, names[answer]) for answer in answers]
         for n, _, winner, _ in decided["wrong"]:
             found[n] = REFUTED, names[winner]
-        for n, said in decided["open"].items():
-            report, answers = Report("", "certified", tuple((name,) for name in names), 1, 1), read(said, 1, names, "certified")
-            judge(report, lambda *_: demanded, tuple(names[i] for i in inputs[int(n)]), answers, names)
-            found[int(n)] = next(verdict for verdict, times in report.counts.items() if times), answers[0].token
+        for key, said in decided["open"].items():
+            n, demanded = int(key), Demand(frozenset([names[answers[int(key)]]]))
+            report, heard = Report("", "certified", tuple((name,) for name in names), 1, 1), read(said, 1, names, "certified")
+            judge(report, lambda *_, demanded=demanded: demanded, tuple(names[i] for i in inputs[n]), heard, names)
+            found[n] = next(verdict for verdict, times in report.counts.items() if times), heard[0].token
         return found
 
 
 class Survey(Sequence[Asked]):
     """The cases of a domain. How a budget is shared depends on the domain alone: half of it alike, half by size."""
 
-    def __init__(self, model: Model, inputs: Inputs, rule: Rule, budget: int) -> None:
+    def __init__(self, model: Model, inputs: Inputs, rule: Rule, budget: int, listed: int = 0) -> None:
         word = getattr(getattr(rule, "inner", rule), "word", None)
         if word not in ROOTS or getattr(rule, "positions", None) is not None:
             raise RunError(f"sets of inputs are for the rules {', '.join(ROOTS)}, whose answers whole sets have in common")
@@ -123,12 +137,13 @@ class Survey(Sequence[Asked]):
         boxes = [part for part in parts_of(inputs, model.config.vocabulary) if isinstance(part, Box)]
         for box in boxes:
             check_shape(model.config, len(box.choices))
-        self.vocabulary = model.config.vocabulary
+        self.listed = listed  # wrong inputs at most: all of them are wanted, if any
         self.word, self.choices, self.budget = word, [box.choices for box in boxes], budget
         found = [(len(box.choices), root) for box in boxes for root in roots(word, box.choices, len(model.config.vocabulary))]
         self.inputs, cases = sum(root.size for _, root in found), len(found)
         shares = (max(1, budget * (self.inputs + cases * root.size) // (2 * cases * self.inputs)) for _, root in found)
         self._asked = [Asked(length, root, share) for (length, root), share in zip(found, shares, strict=True)]
+        self._wrong: list[tuple[list[int], int]] = []
         self._numbers = {tuple(asked.name): number for number, asked in enumerate(self._asked)}
 
     def __len__(self) -> int:
@@ -138,7 +153,7 @@ class Survey(Sequence[Asked]):
         return self._asked[number]
 
     def add_to(self, digest: Digest) -> None:
-        digest.add("sets", self.word, self.budget, *self.choices)
+        digest.add("sets", self.word, self.budget, self.listed, *self.choices)
 
     def read(self, said: Any) -> Asked:
         """The case that a result is of, if it can be one."""
@@ -153,18 +168,28 @@ class Survey(Sequence[Asked]):
         insist(said["right"] + said["wrong"] <= asked.root.size, "decides more inputs than there are")
         insist(said["sets"] >= 1, "looked at nothing")
         insist(isinstance(said["misled"], list) and len(said["misled"]) <= said["wrong"], "has no list of wrong inputs")
-        for entry in said["misled"]:
-            insist(isinstance(entry, list) and len(entry) == 2, "has a wrong input that is none")
-            insist(isinstance(entry[0], list) and asked.has(entry[0]), "names an input that is not of its set")
-            insist(entry[1] is None or entry[1] in self.vocabulary, "names a token that there is not")
+        insist(all(isinstance(ids, list) and asked.has(ids) for ids in said["misled"]), "names an input that is not of its set")
         return asked
 
     def add(self, report: Report, said: Any) -> None:
         """A result, which is checked once more."""
-        answer = self.vocabulary[self.read(said).root.answer]
+        answer = self.read(said).root.answer
         report.counts[PROVED] += said["right"]
         report.counts[REFUTED] += said["wrong"]
         report.counts[UNDECIDED] += said["inputs"] - said["right"] - said["wrong"]
-        for ids, token in said["misled"]:
-            report.failed(Failure(tuple(self.vocabulary[i] for i in ids), (answer,), token, (), REFUTED, ""))
         report.sets = (report.sets or 0) + said["sets"] + said["alone"]
+        self._wrong += ((ids, answer) for ids in said["misled"])
+        if self.listed:
+            self._check_list(report.counts[REFUTED], said)
+
+    def _check_list(self, wrong: int, said: Any) -> None:
+        """All wrong inputs are wanted: what is too much is refused, and what nobody found one by one."""
+        if wrong > self.listed:
+            raise RunError(f"--wrong: more than {self.listed:,} inputs are proved wrong: leave it out, or give a smaller --domain")
+        if len(said["misled"]) != said["wrong"]:
+            raise RunError("--wrong: some wrong inputs were counted by sums, and not found one by one: give a larger --budget")
+
+    def wrong(self) -> list[tuple[list[int], int]]:
+        """Wrong inputs with what was demanded, in the order of the domain: all that are listed, or the first that are known."""
+        first = sorted(self._wrong, key=lambda entry: (len(entry[0]), entry[0]))
+        return first if self.listed else first[:MOST_KEPT]

@@ -124,7 +124,7 @@ class Tally:
         if read_at is not None:
             return Failure(tokens, wanted, said, (), REFUTED, "", read_at[answer])
         fed = tuple(self.vocabulary[i] for i in right[:answer, 0].tolist())
-        return Failure((*tokens, *fed), wanted, said, (), REFUTED, "")
+        return Failure((*tokens, *fed), wanted, said, (), REFUTED, "", fed_back=len(fed))
 
     def _in_turn(self, number: int, failed: list[Wrong]) -> None:
         assert self.wrong is not None

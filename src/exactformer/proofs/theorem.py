@@ -24,7 +24,7 @@ from exactformer.proofs.judging import judge
 from exactformer.proofs.report import Report
 from exactformer.proofs.rules import Demand, Rule, demand, statement
 from exactformer.proofs.runner import run
-from exactformer.proofs.surveying import Survey, Surveying
+from exactformer.proofs.surveying import MOST_LISTED, Survey, Surveying
 from exactformer.proofs.tally import Tally, Wrong
 
 Journal = Path | Callable[[str], Path | None] | None
@@ -62,7 +62,7 @@ def prove(
     domain; what limbs leave undecided, such as ties, the arithmetic `last` is asked about.
 
     With `sets`, whole sets of inputs are proved at once, up to so many of them: of a network of one attention layer and nothing
-    else, for the rules max, min, first and last. What is undecided then was not reached.
+    else, for the rules max, min, first and last. What is undecided then was not reached; `wrong` is told what is proved wrong.
 
     >>> from exactformer import load
     >>> model = load("capstone").model
@@ -77,7 +77,7 @@ def prove(
     many = not kind(arithmetic_name).stepwise
     if not many and (loss or wrong is not None or isinstance(inputs, Product)):
         raise RunError(f"arithmetic {arithmetic_name}: losses, products and lists of what is wrong go with certified")
-    if sets is not None and (not many or places is not None or steps != 1 or loss or wrong is not None or sets < 1):
+    if sets is not None and (not many or places is not None or steps != 1 or loss or sets < 1):
         raise RunError("a proof by sets of inputs is for one token after the input, in the arithmetic certified, without losses")
     start, before, kept = time.monotonic(), model_fingerprint(model), list[int]()
 
@@ -87,7 +87,7 @@ def prove(
 
     proof = _Proof(model, before, inputs, rule, steps, places, arithmetic_name, journal, workers, cluster, heard, stop_at_failure)
     if sets is not None:
-        report = proof.by_sets(sets, last)
+        report = proof.by_sets(sets, last, wrong)
     else:
         report = proof.by_batches(loss, wrong, last) if many else proof.by_cases(circuit)
     if model_fingerprint(model) != before:
@@ -171,9 +171,9 @@ class _Proof:
             report.loss = tally.loss[0] / number, tally.loss[1] / number
         return report
 
-    def by_sets(self, budget: int, last: str | None) -> Report:
+    def by_sets(self, budget: int, last: str | None, wrong: Callable[[Wrong], None] | None) -> Report:
         """Sets of inputs at a time: the domain may be larger than anybody could go through."""
-        survey = Survey(self.model, self.inputs, self.rule, budget)
+        survey = Survey(self.model, self.inputs, self.rule, budget, 0 if wrong is None else MOST_LISTED)
         report = self._report(self._alone, len(survey))
         key = survey_fingerprint(self.fingerprint, survey, last) if self.journal is not None else ""
 
@@ -182,7 +182,12 @@ class _Proof:
                 raise RunError(f"case {number} of the journal is of another set of inputs")
             survey.add(report, said)
 
-        self._run(report, Surveying(self.model, last), survey, key, survey.read, add, self.workers, self.progress)
+        surveying = Surveying(self.model, last, survey.listed)
+        self._run(report, surveying, survey, key, survey.read, add, self.workers, self.progress)
+        for failure in surveying.failures(survey.wrong()):
+            report.failed(failure)
+            if wrong is not None:
+                wrong((failure, None))
         return report
 
     @property
@@ -284,9 +289,8 @@ def _check(model: Model, inputs: Inputs, steps: int, arithmetic_name: str, place
 
 
 def _check_places(inputs: Inputs, steps: int, places: Places) -> None:
-    shortest = inputs.shortest if isinstance(inputs, Sequences) else min(map(len, inputs)) if isinstance(inputs, list) else None
-    shortest = len(inputs.choices) if isinstance(inputs, Product) else shortest
-    assert shortest is not None
+    shortest = inputs.shortest if isinstance(inputs, Sequences) else len(inputs.choices) if isinstance(inputs, Product) else 0
+    shortest = min(map(len, inputs)) if isinstance(inputs, list) else shortest
     if steps != 1:
         raise RunError("positions: tokens that are fed back follow the last one")
     if isinstance(places, From):

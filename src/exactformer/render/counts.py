@@ -35,7 +35,7 @@ def text(report: Report, worksheet: Any = None, command: Sequence[str] = (), pai
         lines.append("")
     for failure in report.failures:
         said = failure.token if failure.token is not None else f"nothing ({failure.why})"
-        lines.append(f"  {_WORDS[failure.verdict]}: {' '.join(failure.tokens)}: says {said}, not {' or '.join(failure.right)}")
+        lines.append(f"  {_WORDS[failure.verdict]}: {failure.words}: says {said}, not {' or '.join(failure.right)}")
     open_ = 0 if report.sets is not None else report.counts[UNDECIDED]
     more = report.counts[REFUTED] + open_ - len(report.failures)
     where = "which were counted, not listed" if report.sets is not None else "--wrong FILE writes all of them"
@@ -112,7 +112,7 @@ def page(report: Report, worksheet: Any = None, command: Sequence[str] = ()) -> 
     table = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
     plots = "".join(f"<h2>{escape(name.capitalize())}</h2>{_bars(counts)}" for name, counts in _histograms(report))
     failures = "".join(
-        f"<tr><td><code>{escape(' '.join(f.tokens))}</code></td><td><code>{escape(str(f.token))}</code></td>"
+        f"<tr><td><code>{escape(f.words)}</code></td><td><code>{escape(str(f.token))}</code></td>"
         f"<td><code>{escape(' or '.join(f.right))}</code></td><td>{_WORDS[f.verdict]}</td></tr>"
         for f in report.failures
     )

@@ -101,7 +101,11 @@ def _least(margin: Fraction | None) -> str:
 def _failed(failure: Failure) -> str:
     said = f"says {failure.token}" if failure.token is not None else f"says nothing ({failure.why})"
     tied = f" (tied with {', '.join(failure.ties)})" if failure.ties else ""
-    where = f"after {' '.join(failure.tokens)}" if failure.position is None else _at(failure.tokens, failure.position)
+    where = (
+        f"after {failure.words}{',' * bool(failure.fed_back)}"
+        if failure.position is None
+        else _at(failure.tokens, failure.position)
+    )
     return f"{where} it {said}{tied}, where {' or '.join(failure.right) or 'a tie of all'} is demanded"
 
 
