@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,7 +86,10 @@ def command(
         result = gradient(forward, target, None if has_logits else upstream(rows, forward), progress)
     room = width(to_terminal=output is None)
     with Progress("the gradients are done, writing them down"):
-        renderers = {**gradients.RENDERERS, "text": partial(gradients.text, paint=paint(output), width=room)}
+        renderers: dict[str, Callable[..., str]] = {
+            **gradients.RENDERERS,
+            "text": partial(gradients.text, paint=paint(output), width=room),
+        }
         shown = renderers[form](result, digits)
         if step is not None:
             shown += "\n" + "\n".join(gradients.descent_lines(descend(result, step), str(step), digits, room)) + "\n"
