@@ -19,9 +19,9 @@ _SMALLEST = 2.0**-24  # of float16
 
 def is_mask(tensor: Tensor, length: int, window: int = 0) -> bool:
     """Is it 1 where a position looks and 0 elsewhere?"""
-    if tensor.shape != (1, 1, length, length):
+    if tensor.shape not in ((length, length), (1, 1, length, length)):
         return False
-    rows = tensor.array(mask=True)[0, 0]
+    rows = tensor.array(mask=True).reshape(length, length)
     sight = Sight("causal", window)
     return all((row[: n + 1] == sight.seen(1, n + 1)[0]).all() and not row[n + 1 :].any() for n, row in enumerate(rows))
 

@@ -145,3 +145,9 @@ MINGPT_AND_NANOGPT = Family(
         ),
     },
 )  # fmt: skip
+
+LECTURE = Family(
+    "a lecture's GPT",
+    read=_SIZES | {"activation_function", "block_size", "head_size", "layer_norm_epsilon", "scale"},
+    harmless=_BOOKKEEPING | _TRAINING | {"dropout"},
+)

@@ -20,6 +20,7 @@ from exactformer.checkpoints.gemma import gemma, gemma2, gemma3
 from exactformer.checkpoints.gpt2 import gpt2
 from exactformer.checkpoints.gpt_neo import gpt_neo
 from exactformer.checkpoints.gpt_neox import gpt_neox
+from exactformer.checkpoints.lecture import is_lecture, lecture
 from exactformer.checkpoints.lens import is_lens, lens
 from exactformer.checkpoints.llama import llama, mistral, qwen2, qwen3
 from exactformer.checkpoints.phi import phi
@@ -173,6 +174,8 @@ def model_of(
 ) -> tuple[Model, str]:
     """The model, and how its constants are read."""
     kind = fields.get("model_type")
+    if tensors is not None and is_lecture(tensors):
+        return lecture(fields, tensors, vocabulary), ""
     if is_lens(fields):
         return lens(fields, tensors, vocabulary), ""
     if "block_size" in fields.raw or kind == "gpt2":
