@@ -28,7 +28,7 @@ def drawn(config: Config, seed: int, biases: str, dtype: Any = np.float32) -> Mo
     kept = {"all": lambda name: True, "none": lambda name: False, "qkv": lambda name: name.endswith(("b_Q", "b_K", "b_V"))}[biases]
     values = {}
     for name, weight in declared(config).items():
-        if not weight.optional or (kept(name) and name != "b_U"):
+        if not weight.optional or (kept(name) and (name != "b_U" or config.shared_norm)):
             values[name] = rng.standard_normal(weight.shape).astype(dtype)
         if biases == "none" and name.endswith(".b"):
             values[name] = np.zeros(weight.shape, dtype)
@@ -75,6 +75,19 @@ def llama(seed: int, **fields: Any) -> Config:
     return gpt(seed, **(given | fields))
 
 
+GEMMA: dict[str, Any] = {"norm_unit": True, "embedding_scale": "sqrt", "activation": "gelu_tanh"}
+LATER: dict[str, Any] = {"post_norms": True, "score_cap": exact(50), "logit_cap": exact(30), "unembedding": "tied"}
+
+NARROW: dict[str, Any] = {"window": 2, "full_blocks": (1,), "blocks": 2}
+
+
+def turned(seed: int, **fields: Any) -> Config:
+    """As Phi and GPT-NeoX: LayerNorm, a plain MLP, heads that are turned in part."""
+    width = 4 * random.Random(seed).randint(1, 2)
+    given: dict[str, Any] = {"positions": "rotary", "heads": 2, "dim": 2 * width, "rotary_base": exact(10000), "unembedding": "own"}
+    return gpt(seed, **(given | {"rotary_fraction": exact("1/2"), "rotary_pairs": "halves"} | fields))
+
+
 def same(one: Model, other: Model) -> None:
     assert one.config == other.config
     mine, theirs = dict(one.weights.named()), dict(other.weights.named())
@@ -115,6 +128,15 @@ def exact_of(x: Any) -> Any:
         (llama, "none", {"window": 2}, "Mistral"),
         (llama, "qkv", {"blocks": 1}, "Qwen2"),
         (llama, "none", {"qk_norm": True}, "Qwen3"),
+        (llama, "none", GEMMA, "Gemma"),
+        (llama, "none", GEMMA | LATER, "Gemma2"),
+        (llama, "none", GEMMA | LATER | NARROW | {"scale": 1 / xf.sqrt(7)}, "Gemma2"),
+        (llama, "none", GEMMA | LATER | {"qk_norm": True, "score_cap": None, "logit_cap": None}, "Gemma3"),
+        (llama, "none", GEMMA | LATER | NARROW | {"qk_norm": True, "score_cap": None, "window_rotary_base": exact(7)}, "Gemma3"),
+        (turned, "all", {"shared_norm": True, "parallel": True}, "Phi"),
+        (turned, "all", {"shared_norm": True, "parallel": True, "unembedding": "none"}, "Phi"),
+        (turned, "all", {"parallel": True}, "GPTNeoX"),
+        (turned, "all", {"unembedding": "tied"}, "GPTNeoX"),
     ],
 )
 def test_folders_are_opened_again(make: Any, biases: str, fields: Any, said: str, seed: int, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""How a model is written for other programs: the configuration and the tensors of GPT-2, nanoGPT, Llama and its relatives, and
-TransformerLens. `writing.py` looks whether all of a model is said.
+"""How a model is written for other programs: the configuration and the tensors of GPT-2, nanoGPT, Llama and its relatives,
+Gemma, Phi, GPT-NeoX, and TransformerLens. `writing.py` looks whether all of a model is said.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from exactformer.checkpoints.fields import ACTIVATIONS, Fields
 from exactformer.checkpoints.lens import LENS_NAMES
 from exactformer.checkpoints.opening import CONFIG, PLANS
 from exactformer.model import BlockWeights, Config, Model
-from exactformer.numbers import Exact
+from exactformer.numbers import Exact, Number, exact, recover
 from exactformer.reading import json_table
 
 Arrays = Iterator[tuple[str, Any]]
@@ -38,7 +38,7 @@ class Format:
 def format_of(model: Model) -> Format:
     config = model.config
     if config.positions == "rotary":
-        return _LLAMAS[_llama_kind(model)]
+        return _PLANNED[_kind(model)]
     biases = _biases(model)
     if biases == {True} and (config.norm != "none" or config.unembedding != "own"):
         return _GPT2
@@ -125,9 +125,14 @@ _GPT2 = Format("GPT-2", _gpt2_document, _gpt2_tensors)
 _NANO = Format("nanoGPT", _nano_document, _gpt2_tensors)
 
 
-# -- Llama and the families that differ from it in a few fields
-def _llama_kind(model: Model) -> str:
+# -- Llama and the families that `decoder.build` reads with it
+def _kind(model: Model) -> str:
+    """The family that has what the model has."""
     config, attn = model.config, model.weights.blocks[0].attn if model.weights.blocks else None
+    if config.norm_kind == "layer":
+        return "phi" if config.shared_norm else "gpt_neox"
+    if config.norm_unit:
+        return "gemma" if not config.post_norms else "gemma3_text" if config.qk_norm else "gemma2"
     if config.qk_norm:
         return "qwen3"
     if config.window:
@@ -135,25 +140,59 @@ def _llama_kind(model: Model) -> str:
     return "qwen2" if attn is not None and attn.b_Q is not None and attn.b_O is None else "llama"
 
 
-def _llama_document(kind: str, name: str) -> Callable[[Model], dict[str, Any]]:
+def _document(kind: str, name: str, body: str) -> Callable[[Model], dict[str, Any]]:
     def document(model: Model) -> dict[str, Any]:
         c, first = model.config, model.weights.blocks[0] if model.weights.blocks else None
+        biased = first is not None and first.attn.b_Q is not None
         said: dict[str, Any] = {
-            "architectures": [f"{name}Model" if c.unembedding == "none" else f"{name}ForCausalLM"], "model_type": kind,
+            "architectures": [body if c.unembedding == "none" else f"{name}ForCausalLM"], "model_type": kind,
             "vocab_size": len(c.vocabulary), "hidden_size": c.dim, "num_hidden_layers": c.blocks, "num_attention_heads": c.heads,
-            "num_key_value_heads": c.key_heads, "head_dim": c.head_dim, "intermediate_size": c.mlp,
-            "max_position_embeddings": c.length, "hidden_act": _ACTIVATIONS.get(c.activation or ""),
-            "rms_norm_eps": _number(c.epsilon), "rope_theta": _number(c.rotary_base), "tie_word_embeddings": c.unembedding != "own",
+            "intermediate_size": c.mlp, "max_position_embeddings": c.length, "hidden_act": _ACTIVATIONS.get(c.activation or ""),
+            "tie_word_embeddings": c.unembedding != "own",
+        }  # fmt: skip
+        if c.norm_kind == "layer":
+            return said | {"layer_norm_eps": _number(c.epsilon)} | (_phi(c) if kind == "phi" else _neox(c, biased))
+        said |= {
+            "num_key_value_heads": c.key_heads, "head_dim": c.head_dim, "rms_norm_eps": _number(c.epsilon),
+            "rope_theta": _number(c.rotary_base),
         }  # fmt: skip
         if kind == "mistral":
             said["sliding_window"] = c.window
-        if kind in ("llama", "qwen3"):
-            said["attention_bias"] = first is not None and first.attn.b_Q is not None
+        if kind in ("llama", "qwen3", "gemma", "gemma2", "gemma3_text"):
+            said["attention_bias"] = biased
         if kind == "llama":
             said["mlp_bias"] = first is not None and first.mlp is not None and first.mlp.b_in is not None
-        return said
+        return said | (_later_gemma(c, kind) if c.post_norms else {})
 
     return document
+
+
+def _phi(c: Config) -> dict[str, Any]:
+    return {
+        "num_key_value_heads": c.key_heads, "rope_theta": _number(c.rotary_base),
+        "partial_rotary_factor": _number(c.rotary_fraction),
+    }  # fmt: skip
+
+
+def _neox(c: Config, biased: bool) -> dict[str, Any]:
+    return {
+        "rotary_emb_base": _number(c.rotary_base), "rotary_pct": _number(c.rotary_fraction), "attention_bias": biased,
+        "use_parallel_residual": c.parallel,
+    }  # fmt: skip
+
+
+def _later_gemma(c: Config, kind: str) -> dict[str, Any]:
+    """Of Gemma 2 and 3: which blocks have a window, caps, and what scores are divided by the root of."""
+    factor = recover(1 / (c.scale * c.scale)) if isinstance(c.scale, Number) else exact(c.head_dim or 0)
+    slides = [bool(c.window) and n not in c.full_blocks for n in range(c.blocks)]
+    own: dict[str, Any] = {"attn_logit_softcapping": _number(c.score_cap)}
+    if kind == "gemma3_text":
+        own = {"rope_local_base_freq": _number(c.window_rotary_base) if c.window else 10000.0}
+    return own | {
+        "sliding_window": c.window or None, "layer_types": [f"{'sliding' if each else 'full'}_attention" for each in slides],
+        "query_pre_attn_scalar": _number(factor) if isinstance(factor, Exact) else None,
+        "final_logit_softcapping": _number(c.logit_cap), "hidden_activation": _ACTIVATIONS.get(c.activation or ""),
+    }  # fmt: skip
 
 
 def _plan_tensors(model: Model, document: dict[str, Any]) -> Arrays:
@@ -165,29 +204,45 @@ def _plan_tensors(model: Model, document: dict[str, Any]) -> Arrays:
     for n, block in enumerate(weights.blocks):
         for name, values in _plan_block(plan, block):
             yield f"{names.prefix}{names.block.format(n)}{name}", values
-    if weights.ln_final is not None:
-        yield f"{names.prefix}{names.ln_final}.weight", weights.ln_final.w
+    for name, values in _norm(names.ln_final, weights.ln_final):
+        yield f"{names.prefix}{name}", values
     if weights.W_U is not None:
         yield f"{names.head}.weight", weights.W_U.T
+    yield from _bias(names.head, weights.b_U)
 
 
 def _plan_block(plan: Plan, block: BlockWeights) -> Arrays:
     names, attn, mlp = plan.names, block.attn, block.mlp
     dim = attn.W_Q.shape[1]
-    for name, norm in ((names.ln1, block.ln1), (names.ln2, block.ln2), (names.q_norm, attn.q_norm), (names.k_norm, attn.k_norm)):
-        if name and norm is not None:
-            yield f"{name}.weight", norm.w
-    for name, matrix, bias in ((names.q, attn.W_Q, attn.b_Q), (names.k, attn.W_K, attn.b_K), (names.v, attn.W_V, attn.b_V)):
-        yield f"{name}.weight", matrix.transpose(0, 2, 1).reshape(-1, dim)
-        yield from _bias(name, bias)
+    for name, norm in (
+        (names.ln1, block.ln1), (names.ln1_post, block.ln1_post), (names.ln2, block.ln2), (names.ln2_post, block.ln2_post),
+        (names.q_norm, attn.q_norm), (names.k_norm, attn.k_norm),
+    ):  # fmt: skip
+        yield from _norm(name, norm)
+    threes = ((attn.W_Q, attn.b_Q), (attn.W_K, attn.b_K), (attn.W_V, attn.b_V))
+    if names.qkv:  # head by head queries, keys and values
+        yield f"{names.qkv}.weight", np.stack([w.transpose(0, 2, 1) for w, _ in threes], axis=1).reshape(-1, dim)
+        if attn.b_Q is not None:
+            yield f"{names.qkv}.bias", np.stack([bias for _, bias in threes], axis=1).reshape(-1)
+    else:
+        for name, (matrix, bias) in zip((names.q, names.k, names.v), threes, strict=True):
+            yield f"{name}.weight", matrix.transpose(0, 2, 1).reshape(-1, dim)
+            yield from _bias(name, bias)
     yield f"{names.out}.weight", attn.W_O.transpose(2, 0, 1).reshape(dim, -1)
     yield from _bias(names.out, attn.b_O)
-    if mlp is not None and mlp.W_gate is not None:
+    if mlp is not None:
         for name, matrix, bias in (
             (names.gate, mlp.W_gate, mlp.b_gate), (names.mlp_in, mlp.W_in, mlp.b_in), (names.mlp_out, mlp.W_out, mlp.b_out),
         ):  # fmt: skip
-            yield f"{name}.weight", matrix.T
-            yield from _bias(name, bias)
+            if name and matrix is not None:
+                yield f"{name}.weight", matrix.T
+                yield from _bias(name, bias)
+
+
+def _norm(name: str, norm: Any | None) -> Arrays:
+    if name and norm is not None:
+        yield f"{name}.weight", norm.w
+        yield from _bias(name, getattr(norm, "b", None))
 
 
 def _bias(name: str, bias: Any | None) -> Arrays:
@@ -195,10 +250,13 @@ def _bias(name: str, bias: Any | None) -> Arrays:
         yield f"{name}.bias", bias.reshape(-1)
 
 
-_LLAMAS = {
-    kind: Format(name, _llama_document(kind, name), _plan_tensors)
-    for kind, name in (("llama", "Llama"), ("mistral", "Mistral"), ("qwen2", "Qwen2"), ("qwen3", "Qwen3"))
-}
+_PLANNED = {
+    kind: Format(name, _document(kind, name, body or f"{name}Model"), _plan_tensors)
+    for kind, name, body in (
+        ("llama", "Llama", ""), ("mistral", "Mistral", ""), ("qwen2", "Qwen2", ""), ("qwen3", "Qwen3", ""), ("gemma", "Gemma", ""),
+        ("gemma2", "Gemma2", ""), ("gemma3_text", "Gemma3", "Gemma3TextModel"), ("phi", "Phi", ""), ("gpt_neox", "GPTNeoX", ""),
+    )
+}  # fmt: skip
 
 
 # -- TransformerLens
