@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def lecture(fields: Fields, tensors: dict[str, Tensor], vocabulary: Sequence[str
         raise CheckpointError(fields.path.parent, str(error)) from None
 
 
-def _scale(fields: Fields, width: int, dim: int) -> Number | str:
+def _scale(fields: Fields, width: int, dim: int) -> Number | Literal["sqrt"]:
     """1/√head_size or 1/√n_embd; where both are the same number, nobody has to say which."""
     if width == dim and fields.get("scale") is None:
         return "sqrt"

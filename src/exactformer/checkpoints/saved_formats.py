@@ -223,7 +223,7 @@ def _plan_block(plan: Plan, block: BlockWeights) -> Arrays:
     if names.qkv:  # head by head queries, keys and values
         yield f"{names.qkv}.weight", np.stack([w.transpose(0, 2, 1) for w, _ in threes], axis=1).reshape(-1, dim)
         if attn.b_Q is not None:
-            yield f"{names.qkv}.bias", np.stack([bias for _, bias in threes], axis=1).reshape(-1)
+            yield f"{names.qkv}.bias", np.stack([bias for _, bias in threes if bias is not None], axis=1).reshape(-1)
     else:
         for name, (matrix, bias) in zip((names.q, names.k, names.v), threes, strict=True):
             yield f"{name}.weight", matrix.transpose(0, 2, 1).reshape(-1, dim)
