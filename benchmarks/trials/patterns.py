@@ -25,10 +25,10 @@ from exactformer.numbers import exact
 from exactformer.numbers.enclosure import precision
 from exactformer.proofs.attending import prove_pattern
 from exactformer.proofs.patterns import PatternClaim
-from exactformer.proofs.report import PROVED, REFUTED
+from exactformer.proofs.report import PROVED, REFUTED, UNDECIDED
 from exactformer.proofs.runner import run as computed
 
-NUMBER = 24
+NUMBER = 80
 _BASES = 8  # places of heads, of each model
 _BITS = 400
 _FARTHEST, _NEAREST = 2, 40  # thresholds are 10^−k away from the true weight
@@ -139,10 +139,10 @@ def run(progress: Progress) -> Result:
     for n, result in enumerate(trials(NUMBER, workers=None), 1):
         counts["models"] += 1
         counts["claims"] += result.claims
-        for verdict, number in result.counts.items():
-            counts[f"of them, {verdict}"] += number
+        for verdict in (PROVED, REFUTED, UNDECIDED):
+            counts[f"of them, {verdict}"] += result.counts.get(verdict, 0)
         counts["claims nearer to the truth than 10^−12"] += result.near
-        counts["of them, decided"] += result.decided_near
+        counts["of these, decided"] += result.decided_near
         failed += result.failed
         if n % 4 == 0:
             progress(f"{n} of {NUMBER} models, {counts['claims']:,} claims, {len(failed)} failed")
