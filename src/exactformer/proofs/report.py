@@ -15,6 +15,7 @@ CLAIMS = {
     "fails": "the rule fails for some input",
     "nowhere": "the rule holds for no input",
 }
+MOST_LISTED = 100_000  # wrong inputs of sets that are listed, where all are asked for
 MOST_KEPT = 10  # counterexamples and undecided cases that a report keeps
 
 

@@ -25,8 +25,7 @@ from exactformer.proofs.rules import Demand, Rule
 from exactformer.proofs.searching import search
 from exactformer.proofs.summing import misled
 
-MOST_LISTED = 100_000  # wrong inputs
-_TOGETHER = 1024  # of them are proved at once
+_TOGETHER = 1024  # wrong inputs that are proved at once
 _FIELDS = {"root", "inputs", "right", "wrong", "sets", "alone", "misled"}
 
 

@@ -21,10 +21,10 @@ from exactformer.proofs.deciding import Deciding
 from exactformer.proofs.domain import Classes, From, Places, Product, Sequences, Tokens, places_of
 from exactformer.proofs.fingerprint import batches_fingerprint, fingerprint, model_fingerprint, survey_fingerprint
 from exactformer.proofs.judging import judge
-from exactformer.proofs.report import Report
+from exactformer.proofs.report import MOST_LISTED, Report
 from exactformer.proofs.rules import Demand, Rule, demand, statement
 from exactformer.proofs.runner import run
-from exactformer.proofs.surveying import MOST_LISTED, Survey, Surveying
+from exactformer.proofs.surveying import Survey, Surveying
 from exactformer.proofs.tally import Tally, Wrong
 
 Journal = Path | Callable[[str], Path | None] | None

@@ -10,7 +10,7 @@ from typing import Any
 
 from exactformer.numbers.decimals import outwards
 from exactformer.painting import Paint, judged, plain
-from exactformer.proofs.report import PROVED, REFUTED, UNDECIDED, Report
+from exactformer.proofs.report import MOST_LISTED, PROVED, REFUTED, UNDECIDED, Report
 from exactformer.render.certificate_page import STYLE
 from exactformer.render.theorems import document
 
@@ -38,7 +38,8 @@ def text(report: Report, worksheet: Any = None, command: Sequence[str] = (), pai
         lines.append(f"  {_WORDS[failure.verdict]}: {failure.words}: says {said}, not {' or '.join(failure.right)}")
     open_ = 0 if report.sets is not None else report.counts[UNDECIDED]
     more = report.counts[REFUTED] + open_ - len(report.failures)
-    where = "which were counted, not listed" if report.sets is not None else "--wrong FILE writes all of them"
+    counted = report.sets is not None and report.counts[REFUTED] > MOST_LISTED
+    where = "which were counted, not listed" if counted else "--wrong FILE writes all of them"
     lines += [f"  … and {more:,} more; {where}"] if more > 0 else []
     return "\n".join(lines).rstrip() + "\n"
 
