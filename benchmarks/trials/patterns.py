@@ -28,7 +28,7 @@ from exactformer.proofs.patterns import PatternClaim
 from exactformer.proofs.report import PROVED, REFUTED, UNDECIDED
 from exactformer.proofs.runner import run as computed
 
-NUMBER = 80
+NUMBER = 24
 _BASES = 8  # places of heads, of each model
 _BITS = 400
 _FARTHEST, _NEAREST = 2, 40  # thresholds are 10^−k away from the true weight
