@@ -25,6 +25,7 @@ from benchmarks import (
     spread,
     streamed,
     theorems,
+    worksheets,
 )
 
 BENCHMARKS = (
@@ -46,6 +47,7 @@ BENCHMARKS = (
     claims,
     networks,
     programs,
+    worksheets,
 )  # each has run(progress) -> Result, or None
 
 

@@ -3,76 +3,206 @@
 from __future__ import annotations
 
 import random
+import re
 import tomllib
+from typing import Any
 
 import pytest
 
 from exactformer.messages import Refused
 from exactformer.numbers import exact
-from exactformer.numbers.parse import exact_decimals
-from exactformer.reading import Decimal, toml_table
-from exactformer.reading.number_arrays import taken_out
+from exactformer.numbers.parse import exact_many
+from exactformer.reading import Decimal, number_arrays, toml_table
+from exactformer.reading.number_arrays import put_back, taken_out
+
+NUMBERS = ("0.5", "-12.25", "3", "-0", "1e-5", "-1.5E+3", "0.000001", "123456789012345678901234567890.5", '"1/3"', '"-7/12"')
+ODD = (
+    "+1.5",
+    "1_000.5",
+    "0x1F",
+    "inf",
+    "-nan",
+    "1979-05-27",
+    "07:32:00",
+    "true",
+    "'1/2'",
+    '"a\\u0062"',
+    '"]"',
+    "[]",
+    "{ a = 1 }",
+    "01",
+    "1.",
+    ".5",
+    '""',
+)
+BLANKS = ("", " ", "\n", "\n  ", "\r\n", "\t", " # said\n", "# [1, 2]\n", ' # "a\n', "\n# é = [\n")
+TEXTS = (
+    'a = "W = [1.5, 2]"', "b = 'x # ['", 'c = """\nW = [1.5,\n 2.5]\n"""', "d = '''\nW = [1, 2]'''", "e = 1979-05-27T07:32:00Z",
+    'f = """a""""', "g = '''a''''", 'h = """\\\n  x = ["""', "# W = [0.5, 0.5]", "[t]", "[t.u]",
+    "[[v]]", '"k = [" = 1', "i = { x = 1, y = [2, 3] }",
+    "j = true", "k = 0.50", "", "W = 1", "[W]", "[[W]]",
+)  # fmt: skip
+LINE_ENDS = ("\n", "\n", "\n", "\r\n")
 
 
-def rows(rng: random.Random, count: int) -> str:
-    kinds = ("0.5", "-12.25", "3", "-0", "1e-5", "-1.5E+3", "0.000001", "123456789012345678901234567890.5")
-    lines = ["[" + rng.choice((", ", ",")).join(rng.choice(kinds) for _ in range(8)) + "]" for _ in range(count)]
-    return "[" + rng.choice((",\n", ", ", ",\n\n  ")).join(lines) + rng.choice(("]", "\n]", ",\n]"))
+def array(rng: random.Random, depth: int, odd: float) -> str:
+    def entry() -> str:
+        if depth > 1 and rng.random() < 0.97:
+            return array(rng, depth - 1, odd)
+        return rng.choice(ODD if rng.random() < odd else NUMBERS)
+
+    def blank() -> str:
+        return rng.choice(BLANKS) if rng.random() < 0.3 else ""
+
+    entries = [blank() + entry() + blank() for _ in range(rng.randint(0, 4))]
+    return "[" + ",".join(entries) + rng.choice(("", "", "," if entries else "")) + blank() + "]"
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_they_are_what_tomllib_reads(seed: int) -> None:
-    rng = random.Random(seed)
-    parts = [
-        f"title = {rng.choice(('1', 'true', chr(34) + 'W = [1, 2]' + chr(34)))}",
-        f"A = {rows(rng, 9)}{rng.choice(('', '  ', ' # said'))}",
-        f"[t]\nB = {rows(rng, 9)}\n[u]",
-        f"[[v]]\nC={rows(rng, 12)}\n  D = {rows(rng, 8)}\n[[v]]\nC = [1]",
-        f"[w]\nE = {{ x = {rows(rng, 1)} }}",
-    ]
-    text = rng.choice(("\n", "\r\n")).join(rng.sample(parts, rng.randint(1, len(parts))))
+def document(rng: random.Random) -> str:
+    lines = []
+    for n in range(rng.randint(1, 6)):
+        key = rng.choice(("W", "W_E", "attn.W_Q", '"x y"', "x.y.z")) if rng.random() < 0.2 else f"A{n}"
+        value = array(rng, rng.randint(1, 3), rng.choice((0, 0, 0.05)))
+        said = rng.choice((f"{key} = {value}", f"{key}={value} # so", f"{key} = {{ x = {value}, y = {value} }}"))
+        lines.append(rng.choice(TEXTS) if rng.random() < 0.4 else said)
+    return rng.choice(LINE_ENDS).join(lines)
+
+
+def mutated(rng: random.Random, text: str) -> str:
+    """With a few characters lost, doubled, put in or exchanged."""
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(text) + 1)
+        put = rng.choice(("", text[at : at + 1] * 2, *"[],.\"'#=-+eE_ \n\r\t\x00\x0b\x7f{}5", "é", '"""', "\u2028", "१"))
+        text = text[:at] + put + text[at + rng.randint(0, 2) :]
+    return text
+
+
+def kinds(value: Any) -> Any:
+    """A value with the types of all that is in it: 1 is not true, and a decimal is not a text."""
+    if isinstance(value, dict):
+        return {key: kinds(entry) for key, entry in value.items()}
+    return [kinds(entry) for entry in value] if isinstance(value, list) else (type(value), str(value))
+
+
+def parsed(text: str) -> tuple[Any, str]:
+    """What `tomllib` alone reads, and what it says of what it does not."""
     try:
-        expected = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError:
-        with pytest.raises(Refused):
-            toml_table(text, "x", Refused)
+        return tomllib.loads(text, parse_float=Decimal), ""
+    except tomllib.TOMLDecodeError as error:
+        return None, str(error)
+
+
+def ours(text: str) -> tuple[Any, str]:
+    try:
+        return toml_table(text, "x", Refused), ""
+    except Refused as refused:
+        return None, str(refused)
+
+
+def compared(text: str) -> bool:
+    """Is it read, or refused with the same line and place, as `tomllib` alone does? Was it read?"""
+    (expected, problem), (found, said) = parsed(text), ours(text)
+    if problem:
+        place = re.search(r"\(at [a-z0-9, ]*\)$", problem)
+        assert "is not TOML" in said
+        assert place is not None
+        assert place[0] in said
+    elif said:
+        assert "control character" in said
     else:
-        assert toml_table(text, "x", Refused) == expected
+        assert kinds(found) == kinds(expected)
+    return not problem and not said
 
 
-def test_large_arrays_are_taken_out_and_lines_keep_their_numbers() -> None:
-    text = f"A = {rows(random.Random(3), 20)}\nbad = \n"
-    short, arrays = taken_out(text)
-    assert short.count("\n") == text.count("\n")
-    assert len(arrays) == (0 if ",\n]" in text else 1)
-    with pytest.raises(Refused, match=rf"line {text.count(chr(10))}"):
-        toml_table(text, "x", Refused)
+@pytest.mark.parametrize("seed", range(4))
+def test_documents_and_mutations_are_what_tomllib_reads(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However short an array is, it is taken out here."""
+    monkeypatch.setattr(number_arrays, "_LARGE", 0)
+    rng = random.Random(seed)
+    read = taken = 0
+    for _ in range(300):
+        text = document(rng)
+        taken += bool(taken_out(text)[1])
+        read += compared(text)
+        for _ in range(3):
+            compared(mutated(rng, text))
+    assert min(read, taken) > 90
 
 
-def test_texts_of_several_lines_are_left_alone() -> None:
-    inside = "W = " + "[" + ", ".join(["1.5"] * 100) + "]"
-    text = f'about = """\n{inside}\n"""\n{inside}\n'
-    assert taken_out(text) == (text, [])
-    assert toml_table(text, "x", Refused)["about"] == inside + "\n"
-    named = f'a = "array of numbers 0"\n{inside}\n'
-    assert toml_table(named, "x", Refused)["a"] == "array of numbers 0"
+def large(rng: random.Random, rows: int) -> str:
+    return (
+        "["
+        + ",\n".join("[" + ", ".join(rng.choice(NUMBERS) for _ in range(4)) + "]" for _ in range(rows))
+        + rng.choice(("]", ",\n]"))
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_large_arrays_are_taken_out_and_lines_keep_their_numbers(seed: int) -> None:
+    text = f'title = """\nx"""\n[a]\nb.A = {large(random.Random(seed), 20)} # so\nB = {{ x = {large(random.Random(-seed), 20)} }}\n'
+    shorter, arrays = taken_out(text)
+    assert (len(arrays), len(shorter) < 300, shorter.count("\n")) == (2, True, text.count("\n"))
+    assert compared(text)
+    with pytest.raises(Refused, match=rf"line {text.count(chr(10)) + 1}"):
+        toml_table(text + "bad = \n", "x", Refused)
+
+
+def test_an_array_in_a_text_stays_there() -> None:
+    inside = "W = [" + ", ".join(["1.5"] * 100) + "]"
+    for text in (f'about = """\n{inside}\n"""\n{inside}\n', f"about = '''{inside}'''", f'about = "{inside}"', f"# {inside}"):
+        assert compared(text)
+    named = f'a = "array of numbers 0"\nb = ["array of numbers 0"]\n{inside}\n'
+    assert compared(named)
+
+
+def test_what_is_not_found_again_is_said() -> None:
+    assert put_back({"a": [{"b": ["array of numbers 0"]}]}, [[1]])
+    assert not put_back({"a": "array of numbers 0"}, [[1]])
 
 
 def test_damaged_arrays_are_refused_as_ever() -> None:
     good = "W = [" + ", ".join(["1.5"] * 100) + "]"
-    for bad in (good[:-1], good.replace("1.5]", "1.5]]"), good.replace("1.5]", "1..5]"), good + " 3", good + "\nW = 1"):
+    for bad in (
+        good[:-1], good.replace("1.5]", "1.5]]"), good.replace("1.5]", "1..5]"), good + " 3", good + "\nW = 1",
+        good.replace("1.5]", ",]"),
+        good.replace("[", "[,"), good.replace("1.5]", "1.5,,]"), good.replace(", ", ",\r", 1), good + "\n[W]",
+        good + "\n[[W]]", good + "\n[W.x]",
+        good.replace("1.5]", "1.5 # \x00\n]"), good.replace("1.5]", "01.5]"),
+    ):  # fmt: skip
+        assert not compared(bad)
         with pytest.raises(Refused, match="not TOML"):
             toml_table(bad, "x", Refused)
 
 
-def test_many_decimals_are_what_each_is() -> None:
-    texts = ["0.5", "-0.5", "-0", "007.50", "1e-5", "1_000.5", "+2.5", "3/4", ".5", "5.", "9" * 60, "0." + "1" * 60]
-    assert exact_decimals([*texts, 7, -3]) == [exact(text) for text in texts] + [exact(7), exact(-3)]
-    for bad in ("", ".", "-", "1.2.3", "१.5", "x", "--1", "1.-5", "1.5 "):
-        try:
-            expected = exact(bad)
-        except ValueError:
-            with pytest.raises(ValueError, match="is not a number"):
-                exact_decimals([bad])
-        else:
-            assert exact_decimals([bad]) == [expected]
+def test_arrays_in_arrays_without_end() -> None:
+    deep = "W = " + "[" * 5000 + "0.5" + "]" * 5000
+    with pytest.raises(Refused, match="nested too deeply"):
+        toml_table(deep, "x", Refused)
+
+
+def test_many_numbers_are_what_each_is() -> None:
+    texts = [
+        "0.5",
+        "-0.5",
+        "-0",
+        "007.50",
+        "1e-5",
+        "1_000.5",
+        "+2.5",
+        "3/4",
+        "-3/06",
+        "1/-2",
+        "1.5/2",
+        ".5",
+        "5.",
+        "9" * 60,
+        "0." + "1" * 60,
+        " 1/2 ",
+    ]
+    for values in ([*texts, 7, -3], [*texts, 7] * 4):
+        assert exact_many(values) == [exact(value) for value in values]
+    for bad in ("", ".", "-", "/", "1/", "/2", "1/0", "--1/2", "1/2/3", "1.2.3", "१.5", "१/2", "x", "--1", "1.-5", "1_.5", "\x0b1"):
+        with pytest.raises(ValueError, match=r"is not a number|divides by zero"):
+            exact(bad)
+        with pytest.raises(ValueError, match=r"is not a number|divides by zero"):
+            exact_many([bad])

@@ -20,8 +20,10 @@ Nodes are immutable as far as their meaning goes; some slots remember what was f
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterator
+from collections import deque
+from collections.abc import Callable, Container, Iterator, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import Any, ClassVar, NamedTuple, Protocol, overload
 
 from flint import arb, fmpq
@@ -301,6 +303,18 @@ class Exact(Number):
 
 _slots: Any = vars(Exact)
 _set_value, _set_recovered, _set_origin = (_slots[name].__set__ for name in ("value", "_recovered", "origin"))
+
+
+def exacts(values: Sequence[fmpq]) -> list[Exact]:
+    """`Exact` of each, made in less than half the time: the slots of all are filled one after the other.
+
+    >>> exacts([fmpq(1, 2), fmpq(3)])
+    [exact('1/2'), exact('3')]
+    """
+    made = list(map(Exact.__new__, repeat(Exact, len(values))))
+    for fill, given in ((_set_value, values), (_set_recovered, repeat(False)), (_set_origin, repeat(None))):
+        deque(map(fill, made, given), maxlen=0)
+    return made
 
 
 class Named(Number):

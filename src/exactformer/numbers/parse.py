@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from flint import fmpq, fmpz
 
 from exactformer.messages import short
-from exactformer.numbers.nodes import Exact, Number
+from exactformer.numbers.nodes import Exact, Number, exacts
 
 _DIGITS = "[0-9]+(?:_[0-9]+)*"  # ASCII: other alphabets have digits too, which are easily taken for something else
 _DECIMAL = re.compile(rf"([+-]?)({_DIGITS})?(?:\.({_DIGITS})?)?(?:[eE]([+-]?[0-9]+))?")
@@ -39,22 +39,33 @@ def exact(value: Any) -> Exact:
     raise TypeError(f"{value!r} is not a rational number")
 
 
-def exact_decimals(values: Iterable[int | str]) -> list[Exact]:
-    """Of many numbers as a file writes them, integers and decimals, the same as `exact` of each.
+def exact_many(values: Sequence[int | str]) -> list[Exact]:
+    """Of many numbers as a file writes them the same as `exact` of each. Spellings that come again and again are read once.
 
-    >>> exact_decimals(["-0.5", 3, "1e-2"])
-    [exact('-1/2'), exact('3'), exact('1/100')]
+    >>> exact_many(["-0.5", 3, "1e-2", "2/3"])
+    [exact('-1/2'), exact('3'), exact('1/100'), exact('2/3')]
     """
-    return [_plain(value) for value in values]
+    spellings = dict.fromkeys(values)
+    if 2 * len(spellings) > len(values):
+        return exacts([_value(value) for value in values])
+    read = dict(zip(spellings, exacts([_value(value) for value in spellings]), strict=True))
+    return [read[value] for value in values]
 
 
-def _plain(value: int | str) -> Exact:
-    """Nearly all decimals are short and without an exponent: an integer over a power of ten."""
-    if type(value) is not int and len(value) <= len(_TENS):  # type: ignore[arg-type]
-        whole, _, fraction = value.partition(".")  # type: ignore[union-attr]
-        if (whole.removeprefix("-") + fraction).isdecimal() and value.isascii():  # type: ignore[union-attr]
-            return Exact(fmpq(int(whole + fraction), _TENS[len(fraction)]))
-    return exact(value)
+def _value(value: int | str) -> fmpq:
+    """Nearly all are short and without an exponent: an integer over a power of ten, or over another integer."""
+    if isinstance(value, int):
+        return fmpq(value)
+    if len(value) <= len(_TENS) and value.isascii():
+        if "/" in value:
+            above, _, below = value.partition("/")
+            if above.removeprefix("-").isdecimal() and below.isdecimal() and (parts := int(below)):
+                return fmpq(int(above), parts)
+        whole, _, fraction = value.partition(".")
+        digits = whole + fraction
+        if digits.removeprefix("-").isdecimal():
+            return fmpq(int(digits), _TENS[len(fraction)])
+    return exact(value).value
 
 
 def from_float(value: Any) -> Exact:

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -83,13 +84,21 @@ def toml_table(text: str, name: str, refusal: type[Refused]) -> dict[str, Any]:
     >>> toml_table("a = 0.50", "x.toml", Refused)
     {'a': '0.50'}
     """
-    short_text, arrays = taken_out(text)
-    if problem := toml_problem(short_text):
+    shorter, arrays = taken_out(text)
+    if arrays:
+        with suppress(refusal):  # which is said of the whole text
+            document = _parsed(shorter, name, refusal)
+            if put_back(document, arrays):
+                return document
+    return _parsed(text, name, refusal)
+
+
+def _parsed(text: str, name: str, refusal: type[Refused]) -> dict[str, Any]:
+    if problem := toml_problem(text):
         raise refusal(name, problem)
     try:
-        document = tomllib.loads(short_text, parse_float=Decimal)
+        document = tomllib.loads(text, parse_float=Decimal)
         control = next(_controls(document), None)
-        put_back(document, arrays)
     except RecursionError:
         raise refusal(name, "is nested too deeply") from None
     except tomllib.TOMLDecodeError as error:

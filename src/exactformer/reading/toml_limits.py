@@ -11,7 +11,7 @@ _MOST_KEYS = 50_000  # with at most as many parts each: some hundred megabytes
 
 # Texts and comments, where a dot or a bracket is a character like any other. One that does not end is not TOML; it is taken to
 # the end of its line or of the file, so that nothing is looked at twice.
-_TEXTS = re.compile(
+TEXTS = re.compile(
     r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"""|\Z)'
     r"|'''(?:[^']++|'(?!''))*+(?:'''|\Z)"
     r'|"(?:[^"\\\n]++|\\[^\n])*+"?'
@@ -31,7 +31,7 @@ def toml_problem(text: str) -> str | None:
     >>> toml_problem("a" + ".a" * 20_000 + " = 1")
     'line 1 has a key of more than 8 parts'
     """
-    bare = _TEXTS.sub(_blank, text)
+    bare = TEXTS.sub(_blank, text)
     if deep := _DEEP.search(bare):
         return f"line {bare.count(chr(10), 0, deep.start()) + 1:,} has a key of more than {_DEEPEST} parts"
     keys = bare.count("=") + sum(1 for _ in _HEADER.finditer(bare))

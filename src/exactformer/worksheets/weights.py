@@ -23,7 +23,7 @@ from exactformer.model import BlockWeights, Config, ConfigError, Model, Weights
 from exactformer.model.weights import assembled, declared
 from exactformer.numbers import Exact, Number, Undecided, UndefinedValue, closed_form
 from exactformer.numbers.arrays import Array, zeros
-from exactformer.numbers.parse import exact_decimals
+from exactformer.numbers.parse import exact_many
 from exactformer.reading import Decimal, described
 from exactformer.tokenizers import Tokenizer
 from exactformer.worksheets.reader import Table
@@ -242,15 +242,17 @@ def _array(fields: Table, name: str, shape: tuple[int, ...]) -> Array:
 
 
 def _plainly(value: list[Any], shape: tuple[int, ...]) -> list[Exact] | None:
-    """The entries of an array of that shape whose numbers are integers and decimals; None of one that has to be looked at."""
+    """The entries of an array of that shape whose numbers are as usual; None of one that has to be looked at."""
     entries: list[Any] = [value]
     for wanted in shape:
-        if not all(type(row) is list and len(row) == wanted for row in entries):
+        if not set(map(type, entries)) <= {list} or not set(map(len, entries)) <= {wanted}:
             return None
         entries = list(chain.from_iterable(entries))
-    plain = all(type(x) is Decimal or (type(x) is int and x.bit_length() < _SMALL) for x in entries)
+    whole = [x for x in entries if type(x) is int] if int in (kinds := set(map(type, entries))) else []
+    if not kinds <= {Decimal, str, int} or any(x.bit_length() >= _SMALL for x in whole):
+        return None
     try:
-        return exact_decimals(entries) if plain else None
+        return exact_many(entries)
     except ValueError:
         return None
 

@@ -33,6 +33,7 @@ from exactformer.worksheets.cost import check_pass, check_patterns
 from exactformer.worksheets.models import MODELS, built_in, model_folder, networks, place_of
 from exactformer.worksheets.reader import Table, WorksheetError
 from exactformer.worksheets.theorem import Stated, read_theorem
+from exactformer.worksheets.uncollected import uncollected
 from exactformer.worksheets.weights import read_model
 
 GPT2_TOKENS = 50_257
@@ -177,7 +178,8 @@ def load(source: str | os.PathLike[str], reading: Reading = "ideal") -> Workshee
     path = place_of(name)
     if path.is_dir() or path.suffix in ENDINGS:
         return _titled(name, path, _checkpoint(str(path), reading))
-    return read(parse(worksheet_text(name), name), name, path.parent)
+    with uncollected():
+        return read(parse(worksheet_text(name), name), name, path.parent)
 
 
 def worksheet_text(name: str) -> str:
@@ -287,7 +289,8 @@ def examples() -> tuple[str, ...]:
 
 def loads(text: str, name: str = "worksheet") -> Worksheet:
     """A worksheet from its text; `name` is what errors call it."""
-    return read(parse(text, name), name)
+    with uncollected():
+        return read(parse(text, name), name)
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
