@@ -268,6 +268,8 @@ def test_marks() -> None:
 
 
 NARROW = [
+    ("trace",),
+    ("trace", "--tokens", "c"),
     ("grad", "capstone", "--target", "a a", "--step", "1/10"),
     ("budget", "length4"),
     ("generate", "induction"),

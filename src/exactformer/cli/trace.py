@@ -171,7 +171,7 @@ def _render(result: Any, form: str, digits: int, output: Path | None, about: str
     if form == "text":
         from exactformer.render import text
 
-        return text.render(result, digits, paint(output), width(output is None))
+        return fitted(text.render(result, digits, paint(output), width(output is None)), output)
     if form == "html":
         from exactformer.web import single_file
 
