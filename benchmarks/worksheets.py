@@ -74,7 +74,7 @@ def run(progress: Progress) -> Result:
     text = (
         f"Worksheets of {numbers:,} random weights, loaded whole: read, parsed, checked, every number an exact rational. "
         "How many times longer `tomllib` alone takes to parse the text, with decimals kept as texts, and how many times longer it "
-        "takes with `exact` of every number, which is how worksheets were read at first. "
+        "takes with `exact` of every number, which is the least that worksheets took at first. "
         f"Processor time, the least of {ROUNDS} rounds in turn, one thread."
     )
     beside = (
