@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -29,9 +28,7 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     program, *args = shlex.split(command)
     assert program == "exactformer"
     main = [sys.executable, "-c", "from exactformer.cli import main; main()"]
-    return subprocess.run(  # readline, which pytest imports, says COLUMNS to children that are not told their environment
-        [*main, *args], capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=folder, env=dict(os.environ)
-    )
+    return subprocess.run([*main, *args], capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=folder)
 
 
 @pytest.mark.parametrize(("page", "block"), blocks("console"))

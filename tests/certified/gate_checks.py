@@ -12,6 +12,7 @@ from limb_checks import BITS, as_arb, exact, fractions, function
 from exactformer.certified import limbs, perceptron, weights
 from exactformer.certified.ball import Ball, Gained
 from exactformer.certified.norms import spectral
+from exactformer.certified.store import Store
 from exactformer.numbers.enclosure import precision
 
 KINDS = ["silu", "gelu", "gelu_tanh", "relu", "identity"]
@@ -24,7 +25,7 @@ def gated(random: np.random.Generator) -> float:
     gate, up = (random.standard_normal((dim, units)).astype(np.float32) for _ in range(2))
     out = random.standard_normal((units, dim)).astype(np.float32)
     gain = weights.Vector(np.exp(random.standard_normal(dim)).astype(np.float32), "w")
-    store, scale = weights.Store(), float(random.choice([0.01, 1.0, 8.0]))
+    store, scale = Store(), float(random.choice([0.01, 1.0, 8.0]))
     bias = (random.standard_normal(2 * units) * float(random.choice([0.0, 3.0]))).astype(np.float32)
     near = random.standard_normal((1, dim)) * scale
     size, by_gain = float(random.choice([0.0, 1e-9, 1e-3, 0.3])), bool(random.random() < 0.6)

@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb
 from limb_checks import BITS, as_arb, exact, fractions, worst
 
-from exactformer.certified import attention, limbs, moving, normalising, norms, weights
+from exactformer.certified import attention, limbs, moving, normalising, norms, store, weights
 from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.ball import Ball
 from exactformer.certified.capping import Cap
@@ -65,7 +65,7 @@ def rms_norm(random: np.random.Generator) -> float:
         mid[2:] = 2.0**20
     gain = (random.standard_normal(dim) * random.choice([0.001, 1, 1000])).astype(np.float32)
     true, kind = fractions(gain), random.integers(3)
-    vector = weights.Store().gain(gain, kind == 1)
+    vector = store.Store().gain(gain, kind == 1)
     if kind == 1:
         true = true + 1
     elif kind == 2:

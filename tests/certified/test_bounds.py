@@ -16,7 +16,7 @@ from gate_checks import largest_second_derivative
 from limb_checks import as_arb, fractions, function
 from moving_checks import numbers
 
-from exactformer.certified import bounds, norms, weights
+from exactformer.certified import bounds, constants, norms, weights
 from exactformer.certified.tables import FINE, orders
 from exactformer.numbers.enclosure import precision
 
@@ -213,8 +213,8 @@ def test_what_rational_weights_lose(digits: int) -> None:
     in_floats = sum(((true - fractions(np.concatenate(list(matrix.dense()), axis=1))) ** 2).ravel())
     assert in_floats < Fraction(matrix.dense_slack) ** 2 <= 40 * sum((true**2).ravel()) * U**2
     assert sum((true**2).ravel()) <= Fraction(matrix.frobenius) ** 2
-    slices = sum(((true - matrix._integers[0] * power(-weights.RATIONAL_BITS)) ** 2).ravel())
-    assert slices < Fraction(matrix.slack) ** 2 <= 12 * power(-2 * weights.RATIONAL_BITS)
+    slices = sum(((true - matrix._integers[0] * power(-constants.RATIONAL_BITS)) ** 2).ravel())
+    assert slices < Fraction(matrix.slack) ** 2 <= 12 * power(-2 * constants.RATIONAL_BITS)
 
 
 def spectral_ratio(a: Any) -> Fraction:

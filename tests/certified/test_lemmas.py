@@ -22,6 +22,7 @@ from exactformer.certified import (
     ball,
     bounds,
     choosing,
+    constants,
     directions,
     elementwise,
     head_norms,
@@ -31,6 +32,7 @@ from exactformer.certified import (
     norms,
     perceptron,
     rotating,
+    store,
     tables,
     weights,
 )
@@ -104,7 +106,7 @@ MUTATIONS: list[tuple[str, Any, str, Any]] = [
     (RMS, bounds, "gamma", nothing),
     (RMS, normalising, "reach", lambda radius, *rest: 0 * radius),
     (RMS, normalising, "reach", lambda r, c, d, e: r / np.sqrt(c**2 / d + float(e))),
-    (RMS, weights, "one_more", lambda w: w),
+    (RMS, store, "one_more", lambda w: w),
     ("rotations (Lemma 23)", bounds, "FLOAT_TURN", 0.5 * bounds.UNIT),
     ("rotations of extreme limbs (Lemma 23)", bounds, "rotation", lambda n, entries, size: entries**0.5 * bounds.CARRY + 0 * size),
     ("cosines and sines (Lemma 23)", rotating, "nearest_integer", lambda ball, bits: tables.nearest_integer(ball, bits - 1) * 2),
@@ -177,7 +179,8 @@ def test_a_slack_that_is_forgotten_is_refuted(monkeypatch: pytest.MonkeyPatch) -
 def test_rational_weights_of_few_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few bits for what is no float, the error of the weights is what counts: it is in the radius, and must be."""
     name = "products of balls (Lemmas 3, 4, 18 and 19)"
-    monkeypatch.setattr(weights, "RATIONAL_BITS", 84)
+    for module in (constants, weights):
+        monkeypatch.setattr(module, "RATIONAL_BITS", 84)
     assert ratio(name) <= 1
     monkeypatch.setattr(weights, "_ROUNDED", 0.0)
     assert refuted(name)

@@ -13,7 +13,7 @@ from moving_checks import alike
 from small_models import gpt2_shaped
 
 from exactformer.certificates import prove_token
-from exactformer.certified import CertifiedArithmetic, OutOfRangeError, attention, bounds, limbs, moving, norms, weights
+from exactformer.certified import CertifiedArithmetic, OutOfRangeError, attention, bounds, constants, limbs, moving, norms
 from exactformer.certified.ball import row_norms
 from exactformer.certified.normalising import layer_norm
 from exactformer.model import InputError, Model
@@ -65,21 +65,21 @@ def test_weights_that_floats_hold_with_fewer_digits_are_refused(size: str) -> No
     """Lemma 19: the float next to 10^−310 is right to 2^−1075, and not to u of itself."""
     for numbers in (array([size]), np.array([exact(size) * sqrt(2)], dtype=object)):
         with pytest.raises(OutOfRangeError, match="beyond"):
-            weights.floats_of(numbers)
-    assert weights.floats_of(array([0])).tolist() == [0.0]
+            constants.floats_of(numbers)
+    assert constants.floats_of(array([0])).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("size", ["1/3e-300", "7e-301", "-1e-300", "1e300"])
 def test_the_floats_next_to_all_others_are_right_to_u(size: str) -> None:
     number = exact(size)
-    near = Fraction(float(weights.floats_of(np.array([number], dtype=object))[0]))
+    near = Fraction(float(constants.floats_of(np.array([number], dtype=object))[0]))
     assert abs(near - number.fraction) <= U * abs(number.fraction)
 
 
 def test_subnormal_floats_are_the_numbers_that_they_are() -> None:
     """The weights of a file are exact, however small; what is lost by products with them is in TINY and FLOOR (Lemma 0)."""
     table = np.array([[5e-324, 1e-310]])
-    assert weights.floats_of(table).tolist() == table.tolist()
+    assert constants.floats_of(table).tolist() == table.tolist()
 
 
 @pytest.mark.parametrize("schedule", [(0, 0, 0), (5, 5, 5)])
@@ -112,14 +112,14 @@ def test_weights_that_are_no_numbers_are_bad_input() -> None:
     from exactformer.numbers import Undefined
 
     undefined = np.array([Undefined("1/0")], dtype=object)
-    for look in (weights.floats_of, weights.integers):
+    for look in (constants.floats_of, constants.integers):
         with pytest.raises(InputError, match="a weight that is not a number"):
             look(undefined)
 
 
 def test_a_closed_form_too_large_for_the_limbs_is_undecided() -> None:
     with pytest.raises(OutOfRangeError, match="weights too large"):
-        weights.integers(np.array([exact("1e60") * sqrt(2)], dtype=object))
+        constants.integers(np.array([exact("1e60") * sqrt(2)], dtype=object))
 
 
 EXTREMES = [f"{sign}1e{power}" for power in (5, 10, 40, 300, 310, 400, -5, -40, -300, -310, -400) for sign in ("", "-")]

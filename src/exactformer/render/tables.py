@@ -49,7 +49,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def folded(text: str, width: int) -> str:
-    """A text whose lines are at most `width` columns long: longer ones go on below, further in. Colours have no width.
+    r"""A text whose lines are at most `width` columns long: longer ones go on below, further in. Colours have no width.
 
     >>> print(folded("  one two three\n  four\n", 10), end="")
       one two

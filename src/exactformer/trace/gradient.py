@@ -75,7 +75,8 @@ def gradient(
         recorded.append(Step(name, Summed.of(parts), reads, enclosed(value), remarks))
 
     weights = backward(model, model.ids(trace.tokens), steps, last, ops, record)
-    return Gradient(trace, words, presented(loss), tuple(recorded), {name: enclosed(value) for name, value in weights.items()})
+    values = {step.name: step.values for step in recorded}
+    return Gradient(trace, words, presented(loss), tuple(recorded), {name: values[f"grad.{name}"] for name in weights})
 
 
 def ones_at_the_end(trace: Trace) -> Any:
