@@ -143,7 +143,7 @@ def test_a_huge_setting_is_named(tmp_path: Path, field: str, value: int, problem
         (["check", ""], "the name of a file is empty (built-in lessons: attention-exactly, "),
         (["trace", "-o", "/proc/pass.txt"], "/proc/pass.txt: cannot be written: "),
         (["trace", "\x1b[2J"], "\\x1b[2J: there is no such file"),
-        (["circuits", "poster"], "a circuit of 50,257 × 50,257 entries; "),
+        (["circuits", "poster"], "poster: its circuits are 8 tables of 10,103,466,380 numbers; "),
     ],
 )
 def test_one_line_that_names_what_is_wrong(args: list[str], problem: str) -> None:

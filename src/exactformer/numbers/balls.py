@@ -80,8 +80,8 @@ class Enclosed(arb):  # type: ignore[misc]
 
 
 def enclosed(values: Array) -> Array:
-    """An array whose balls are `Enclosed`; all else in it stays as it is."""
-    if values.dtype != object or not any(type(value) is arb for value in values.flat):
+    """An array whose balls are `Enclosed`; all else in it stays as it is, and so do arrays that are not made yet."""
+    if not isinstance(values, np.ndarray) or values.dtype != object or not any(type(value) is arb for value in values.flat):
         return values
     found = np.empty(values.size, dtype=object)
     found[:] = [presented(value) for value in values.flat]

@@ -24,7 +24,7 @@ _MOST = 30_000_000  # numbers of a pass that is kept: 16 bytes each
 _KEPT = 2  # passes that are kept
 
 
-class Enclosed:
+class OnDemand:
     """An array of balls that are made when they are looked at: points, where no radii are given. `hidden` is under the mask."""
 
     dtype = np.dtype(object)
@@ -71,10 +71,10 @@ class _Walking(CertifiedArithmetic):
             raise InputError(f"a walk through this pass has more than {_MOST:,} numbers: give a shorter prompt")
         if isinstance(value, Ball):
             self.last = resize(Ball(value.mid, value.n, value.radius), FLOAT)
-            return Enclosed(self.last.mid, self.last.spread())
+            return OnDemand(self.last.mid, self.last.spread())
         if self.last is not None and value.ndim == 3 and value.shape == self.last.shape:  # scores with the mask on them
             hidden = np.array([x is MASKED for x in value.ravel()], dtype=bool).reshape(value.shape)
-            return Enclosed(self.last.mid, self.last.spread(), hidden)
+            return OnDemand(self.last.mid, self.last.spread(), hidden)
         return value
 
 
@@ -152,5 +152,5 @@ class Walks:
                 return step
         for step in trace.weights:
             if step.name == name:
-                return step if step.values.dtype == object else replace(step, values=Enclosed(step.values))
+                return step if step.values.dtype == object else replace(step, values=OnDemand(step.values))
         raise RequestError(f"step: there is no step {name!r}")
