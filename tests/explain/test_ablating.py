@@ -128,6 +128,8 @@ def test_the_page_is_told_the_same() -> None:
     source = {"example": "induction", "edits": ["tokens=a b a"]}
     found = tasks.run("explain", {"source": source, "position": 2, "token": "b", "over": "a"})
     assert (found["proof"], [each["size"] for each in found["contributions"]]) == ("equal", [0, 0, 0, pytest.approx(100)])
+    lens = command("explain", "induction", "--tokens", "a b a", "--lens", "--format", "json").stdout
+    assert tasks.run("lens", {"source": source, "position": 2}) == json.loads(lens)
     with pytest.raises(Refused, match="not in the vocabulary"):
         tasks.run("explain", {"source": source, "position": 2, "token": "nobody"})
 

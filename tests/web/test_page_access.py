@@ -39,6 +39,7 @@ VIEWS = (  # of every kind, with what is not there
     "#capstone?arithmetic=float64&step=blocks.0.attn.pattern",
     "#length4/backward",
     "#induction/theorem",
+    "#induction/explain",
     "#llama?step=blocks.0.attn.q_rot",
     "#poster?step=logits",
     "#nothing",

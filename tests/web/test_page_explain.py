@@ -7,6 +7,9 @@ from collections.abc import Callable
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from exactformer.render.layout import verdict
+from exactformer.worksheets import load
+
 Visit = Callable[[str], Page]
 
 
@@ -21,6 +24,29 @@ def test_a_logit_is_drawn_as_bars_that_are_proved_to_add_up(visit: Visit, page: 
     expect(told).to_contain_text("the lead of b over a is")
     assert page.locator(".explaining .bars .fill").nth(5).evaluate("bar => bar.style.width") != "0.00%"
     assert Axe().run(page).response["violations"] == []
+
+
+def test_the_lens_tells_the_token_after_each_block_as_the_command_line_does(visit: Visit, page: Page) -> None:
+    trace = load("induction").trace("a b a")
+    visit("#induction/explain?edit=tokens%3Da%20b%20a")
+    for position in (2, 1):
+        page.get_by_label("position").select_option(str(position))
+        looks = trace.lens(position)
+        expect(page.locator(".explaining .output li")).to_have_text(
+            [
+                f"{where} {look.step}: next token {look.output.token}, {verdict(look.output, 'exact')}"
+                for where, look in zip(("Before block 0", "After block 0", "After block 1"), looks, strict=True)
+            ]
+        )
+    page.set_viewport_size({"width": 360, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert page.locator(".explaining .how").first.evaluate("how => how.getClientRects().length") <= 4  # lines
+    assert Axe().run(page).response["violations"] == []
+
+
+def test_floats_prove_nothing_on_the_lens(visit: Visit, page: Page) -> None:
+    visit("#capstone/explain?arithmetic=float64")
+    expect(page.locator(".explaining .output li").last).to_contain_text("next token a, ahead of c by 1.0 (in float64, not proved)")
 
 
 def test_a_token_over_itself_gets_one_line(visit: Visit, page: Page) -> None:

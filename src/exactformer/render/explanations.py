@@ -133,17 +133,22 @@ def _token(look: Look) -> str:
     return printable(look.output.token or "none")
 
 
+def lens_document(trace: Trace, position: int, looks: Sequence[Look], digits: int = 12) -> dict[str, Any]:
+    return {
+        "format": "exactformer lens 1",
+        "title": trace.title,
+        "arithmetic": trace.arithmetic,
+        "tokens": list(trace.tokens),
+        "position": position,
+        "looks": [
+            {"step": look.step, **as_json.output(look.output, None, digits), "verdict": verdict(look.output, trace.arithmetic)}
+            for look in looks
+        ],
+    }
+
+
 def lens_json(trace: Trace, position: int, looks: Sequence[Look], digits: int = 12) -> str:
-    return _dumped(
-        {
-            "format": "exactformer lens 1",
-            "title": trace.title,
-            "arithmetic": trace.arithmetic,
-            "tokens": list(trace.tokens),
-            "position": position,
-            "looks": [{"step": look.step} | as_json.output(look.output, None, digits) for look in looks],
-        }
-    )
+    return _dumped(lens_document(trace, position, looks, digits))
 
 
 def ablation_text(found: Ablation, digits: int = 12) -> str:

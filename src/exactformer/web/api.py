@@ -134,6 +134,10 @@ OPERATIONS = (
         ("source", "position"),
     ),
     Operation(
+        "lens", "What the model would say after each block: the token, its lead over the next, and whether that is proved.",
+        {"source": SOURCE, "position": _INDEX}, ("source", "position"),
+    ),
+    Operation(
         "shades", "Floats near the numbers of a matrix, by which it is drawn: of no number null, under the mask hidden.",
         {"source": SOURCE} | _MATRIX, ("source", "step"),
     ),

@@ -119,6 +119,12 @@ def explained(source: Source, position: int, token: str | None = None, over: str
         raise RequestError(str(undefined)) from None
 
 
+def looked(source: Source, position: int) -> dict[str, Any]:
+    """What the model would say after each block."""
+    trace = trace_of(source)
+    return explanations.lens_document(trace, position, trace.lens(position), document.DIGITS)
+
+
 def answered(source: Source, cell: str, answer: str = "", hints: int = 0, decimals: int = FEWEST) -> dict[str, Any]:
     """What is said of an answer, and the hints that were asked for; after the last of them the derivation."""
     asked = find_cell(trace_of(source), cell, gradient_of(source) if "grad." in cell else None)
@@ -290,7 +296,7 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered,
     "compare": compared, "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
     "distribution": distribution, "shades": shades, "lessons": listed_lessons, "read_lesson": read_lesson, "draw": drawn,
-    "glossary": document.glossary, "explain": explained,
+    "glossary": document.glossary, "explain": explained, "lens": looked,
 }  # fmt: skip
 
 

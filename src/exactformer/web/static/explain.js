@@ -1,6 +1,7 @@
 // Where an answer comes from: a logit, or the lead of one over another, as a sum of bars, proved to add up.
 
 import { h, problem, scrolling } from "./dom.js";
+import { nextToken } from "./step.js";
 import { digits, kind, spoken } from "./values.js";
 
 const PROOFS = {
@@ -15,22 +16,27 @@ const MOST = 200; // tokens that are offered by name
 export async function explanation(book) {
   const asked = { position: book.tokens.length - 1, token: "", over: "" };
   const answer = h("div", { class: "answer", "aria-live": "polite" });
-  const draw = async () => {
-    const question = { source: book.source, position: asked.position };
-    if (asked.token) question.token = asked.token;
-    if (asked.token && asked.over) question.over = asked.over;
+  const lens = h("div", { "aria-live": "polite" }, h("p", { class: "working" }, "Looking at the stream …"));
+  const ask = async (task, question, box, show) => {
     try {
-      answer.replaceChildren(...told(await book.store.ask("explain", question, "explain")));
+      box.replaceChildren(...show(await book.store.ask(task, { source: book.source, position: asked.position, ...question }, task)));
     } catch (error) {
-      if (error.name !== "AbortError") answer.replaceChildren(problem(error.message));
+      if (error.name !== "AbortError") box.replaceChildren(problem(error.message));
     }
   };
-  const change = (name) => (event) => {
+  const explain = () => {
+    const { token, over } = asked;
+    return ask("explain", { ...(token && { token }), ...(token && over && { over }) }, answer, told);
+  };
+  const look = () => ask("lens", {}, lens, looks);
+  const change = (name) => async (event) => {
     asked[name] = name === "position" ? Number(event.target.value) : event.target.value;
-    draw();
+    await explain();
+    if (name === "position") await look();
   };
   const tokens = (book.model.vocabulary ?? []).slice(0, MOST).map((token) => [token, token]);
-  await draw();
+  await explain();
+  look(); // after it, so that one process has computed the pass for both; the bars do not wait for it
   return h(
     "section",
     { class: "theory choosing explaining" },
@@ -43,6 +49,8 @@ export async function explanation(book) {
       choice("less that of", [["", "nothing"], ...tokens], "", change("over")),
     ),
     answer,
+    h("h3", {}, "What it would say after each block"),
+    lens,
   );
 }
 
@@ -60,6 +68,15 @@ function told({ token, over, value, proof, step, norms, contributions, tokens })
     scrolling(h("div", { class: "bars" }, h("ol", {}, rows)), "Contributions"),
     norms.length ? h("p", { class: "note" }, "Norms are divided by their true scales, which are those of this pass.") : "",
     step === "uncapped" ? h("p", { class: "note" }, "A soft cap follows: what is explained is the value before it.") : "",
+  ];
+}
+
+/** The lens: the token at each place of the stream, in the words of the command line. */
+function looks({ looks }) {
+  const where = (n) => (n ? `After block ${n - 1}` : "Before block 0");
+  return [
+    h("ol", { class: "output" }, looks.map((look, n) => nextToken([`${where(n)} `, h("code", {}, look.step), ":"], look))),
+    h("p", { class: "note" }, "It is what the final norm and the unembedding make of the stream there."),
   ];
 }
 

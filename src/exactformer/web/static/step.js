@@ -186,15 +186,18 @@ function ending(book, step) {
   return h(
     "ul",
     { class: "output" },
-    book.output.map((out, n) =>
-      h(
-        "li",
-        {},
-        h("span", { class: "at" }, `After “${book.tokens[n]}” (position ${n}):`),
-        out.token === null ? " " : " next token ",
-        h("strong", {}, out.token ?? "no token"),
-        h("span", { class: "verdict" }, `${out.token === null ? ": " : ", "}${out.verdict}`),
-      ),
-    ),
+    book.output.map((out, n) => nextToken(`After “${book.tokens[n]}” (position ${n}):`, out)),
+  );
+}
+
+/** What is said somewhere, and the verdict on it: a line of a list of class output. */
+export function nextToken(where, { token, verdict }) {
+  return h(
+    "li",
+    {},
+    h("span", { class: "at" }, where),
+    token === null ? " " : " next token ",
+    h("strong", {}, token ?? "no token"),
+    h("span", { class: "how" }, `${token === null ? ": " : ", "}${verdict}`),
   );
 }
