@@ -252,7 +252,7 @@ def _golden(
     worksheet.checked()
     longest = max(map(len, wanted))
     check_memory(worksheet.model, worksheet.title, longest, cap, compared=all_positions or steps)
-    rows = len(wanted) * (longest if all_positions else 1)
+    rows = sum(map(len, wanted)) if all_positions else len(wanted)
     with Progress() as progress, prepared(worksheet.model) as ready:
         made = golden.make(
             Referee(ready, cap), wanted, worksheet.title, worksheet.reading, all_positions=all_positions, steps=steps, cap=cap,
