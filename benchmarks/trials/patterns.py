@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -18,6 +18,7 @@ from flint import arb, fmpq
 
 from benchmarks.result import Progress, Result, Table
 from benchmarks.trials.batches import LENGTH, drawn_model
+from benchmarks.trials.drawn import drawn
 from exactformer.model import Config, Model, Step
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.model.forward import through
@@ -26,7 +27,6 @@ from exactformer.numbers.enclosure import precision
 from exactformer.proofs.attending import prove_pattern
 from exactformer.proofs.patterns import PatternClaim
 from exactformer.proofs.report import PROVED, REFUTED, UNDECIDED
-from exactformer.proofs.runner import run as computed
 
 NUMBER = 24
 _BASES = 8  # places of heads, of each model
@@ -121,16 +121,8 @@ def tried(rng: random.Random) -> Tried:
     return Tried(sum(counts.values()), dict(counts), near, decided, tuple(failed))
 
 
-def numbered(place: tuple[int, int]) -> dict[str, Any]:
-    """A model of a seed, as plain data."""
-    seed, n = place
-    result = tried(random.Random(f"{seed} {n}"))
-    return asdict(replace(result, failed=tuple(f"model {n} of seed {seed}: {line}" for line in result.failed)))
-
-
 def trials(number: int, seed: int = 0, workers: int | None = 1) -> Iterator[Tried]:
-    for _, result in computed(numbered, [(seed, n) for n in range(number)], fingerprint="", workers=workers):
-        yield Tried(**result)
+    return (Tried(**found) for found in drawn(tried, "model", number, seed, workers))
 
 
 def run(progress: Progress) -> Result:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.result import Progress, Result, Table
+from benchmarks.trials.drawn import drawn
 from exactformer.model import AttentionWeights, BlockWeights, Config, Model, Weights
 from exactformer.proofs import Product
 from exactformer.proofs.batches import Batch
@@ -24,7 +25,6 @@ from exactformer.proofs.boxes import ROOTS
 from exactformer.proofs.deciding import Deciding
 from exactformer.proofs.expressions import read_rule
 from exactformer.proofs.fitting import Fitted
-from exactformer.proofs.runner import run as computed
 from exactformer.proofs.surveying import Survey, Surveying
 
 NUMBER = 300
@@ -120,16 +120,8 @@ def tried(rng: random.Random) -> Tried:
     return Tried(model.config.heads, domain.size, counts, met, int((true == -1).sum()), tuple(failed))
 
 
-def numbered(place: tuple[int, int]) -> dict[str, Any]:
-    """A network of a seed, as plain data."""
-    seed, n = place
-    result = tried(random.Random(f"{seed} {n}"))
-    return asdict(replace(result, failed=tuple(f"network {n} of seed {seed}: {line}" for line in result.failed)))
-
-
 def trials(number: int, seed: int = 0, workers: int | None = 1) -> Iterator[Tried]:
-    for _, result in computed(numbered, [(seed, n) for n in range(number)], fingerprint="", workers=workers):
-        yield Tried(**result)
+    return (Tried(**found) for found in drawn(tried, "network", number, seed, workers))
 
 
 def run(progress: Progress) -> Result:
