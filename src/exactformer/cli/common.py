@@ -210,12 +210,12 @@ def columns(output: Path | None) -> int | None:
     return width(True) - 2 if output is None and ("COLUMNS" in os.environ or sys.stdout.isatty()) else None
 
 
-def fitted(text: str, output: Path | None) -> str:
-    """Text whose lines have room where it goes."""
+def fitted(text: str, output: Path | None, form: str = "text") -> str:
+    """Text whose lines have room where it goes; another format as it is."""
     from exactformer.render.tables import folded
 
     room = columns(output)
-    return text if room is None else folded(text, room + 2)
+    return text if room is None or form != "text" else folded(text, room + 2)
 
 
 def color_option(function: Callable[..., Any]) -> Callable[..., Any]:

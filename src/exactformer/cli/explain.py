@@ -83,7 +83,7 @@ def command(
             shown, proved = _lens(trace, place, form, digits)
         else:
             shown, proved = _explanation(trace, logit, lead, place, most, form, digits, columns(output))
-    emit(fitted(shown, output) if form == "text" else shown, output)
+    emit(fitted(shown, output, form), output)
     if kind(arithmetic).proves and not proved:
         sys.exit(UNDECIDED)
 

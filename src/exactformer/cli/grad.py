@@ -93,4 +93,4 @@ def command(
         shown = renderers[form](result, digits)
         if step is not None:
             shown += "\n" + "\n".join(gradients.descent_lines(descend(result, step), str(step), digits, room)) + "\n"
-    emit(fitted(shown, output) if form == "text" else shown, output)
+    emit(fitted(shown, output, form), output)

@@ -116,7 +116,7 @@ def command(
         "svg": judgement_page.svg,
     }  # fmt: skip
     shown = renderers[form](report, worksheet.title or source, namer(worksheet))
-    emit(fitted(shown, output) if form == "text" else shown, output)
+    emit(fitted(shown, output, form), output)
     verdict = report.verdict(allow is not None)
     beyond = strict and any(record.get("first_step") for record in report.records)
     sys.exit(REFUTED if beyond else {True: DONE, False: REFUTED, None: UNDECIDED}[verdict])

@@ -238,7 +238,7 @@ def _theorem(
         else:
             shown = (counts.RENDERERS if count else theorems.RENDERERS)[form](report, worksheet, command)
         shown += "".join(f"{line}\n" for line in ("", *leaks())) if leaks is not list else ""
-    emit(fitted(shown, output) if form == "text" else shown, output)
+    emit(fitted(shown, output, form), output)
     if count:
         sys.exit(UNDECIDED if report.counts["undecided"] else DONE)
     sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.answer])

@@ -124,7 +124,7 @@ def command(
         if mistakes:
             compared = _comparison(worksheet, result, mistakes, target, form, digits)
             progress.clear()
-            emit(fitted(compared, output) if form == "text" else compared, output)
+            emit(fitted(compared, output, form), output)
             return
     if steps:
         names = [step.name for step in result.steps]
