@@ -231,7 +231,7 @@ def test_what_is_read_of_queries_and_keys(turned: bool) -> None:
     p, zero = random.dirichlet(np.ones(others), (heads, others)), np.zeros((heads, others))
     b = random.standard_normal((heads, others, width))
     for along, more, rounding in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)):
-        got = paths.queries(p, 0 * b, b, zero + along, zero + more, np.full((heads, 1), rounding))
+        got = paths.queries(np.arange(others), p, 0 * b, b, zero + along, zero + more, np.full((heads, 1), rounding))
         sizes = [size(held.factors[h]) for h in range(heads)]
         want = [math.sqrt(held.off[h]) * along + held.sizes[h] * more + rounding * sizes[h] for h in range(heads)]
         assert agrees(got, np.repeat(np.array(want)[:, None], others, axis=1))

@@ -97,31 +97,33 @@ class Paths:
         root = np.sqrt(np.maximum(square, 0) + slack[:, :, None] * np.square(lengths)) + bounds.TINY
         return (root + off * size[:, :, None] * lengths) * bounds.UP
 
-    def queries(self, p: Any, a: Any, b: Any, along: Any, more: Any, rounding: Any, normed: Normed | None = None) -> Any:
-        """[heads, T]: at least ‖Cov R_t Aᵀ‖ for a covariance that is Σ p a bᵀ − …, at most `along`, and one of at most `more`.
+    def queries(
+        self, at: Any, p: Any, a: Any, b: Any, along: Any, more: Any, rounding: Any, normed: Normed | None = None
+    ) -> Any:  # fmt: skip
+        """[heads, rows `at`]: at least ‖Cov R_t Aᵀ‖ of a covariance Σ p a bᵀ − …, at most `along`, and of one of at most `more`.
 
         `rounding` is that of the covariance in floats, over that of L. With a norm before the turn, ‖Cov R_t Γ J_t Aᵀ‖.
         """
-        heads, length, others = p.shape
+        heads, _, others = p.shape
         width = b.shape[-1]
-        result = np.empty((heads, length))
+        result = np.empty((heads, len(at)))
         together = max(1, _AT_ONCE // (others * width))
         for h in range(heads):
-            mean = np.matmul(p[h], a[h])[:, None, :]  # [T, 1, width]
-            for start in range(0, length, together):
-                rows = slice(start, start + together)
+            for start in range(0, len(at), together):
+                rows = at[start : start + together]
+                mean = np.matmul(p[h, rows], a[h])[:, None, :]  # [rows, 1, width]
                 back = b[h][None]
                 if self.query_turns is not None:
                     back = self._back(back, tuple(x[rows, None, :] for x in self.query_turns))
                 if normed is not None:
                     each = Normed(normed.unit[:, rows], normed.inverse[:, rows], normed.gain)
                     back = each.back(back, h, False)
-                read = np.matmul(back, self.query.factors[h])  # [T, S, width], or the same for all T
-                weighted = ((a[h] - mean[rows]) * p[h, rows, :, None]).transpose(0, 2, 1)  # [T, width, S]
-                result[h, rows] = spectral_by_powers(np.matmul(weighted, read))
-            steep = 1.0 if normed is None else normed.steep(h)
+                read = np.matmul(back, self.query.factors[h])  # [rows, S, width], or the same for all rows
+                weighted = ((a[h] - mean) * p[h, rows, :, None]).transpose(0, 2, 1)  # [rows, width, S]
+                result[h, start : start + together] = spectral_by_powers(np.matmul(weighted, read))
+            steep = 1.0 if normed is None else normed.steep(h)[at]
             result[h] += rounding[h] * frobenius(self.query.factors[h]) * steep
-            result[h] += (np.sqrt(self.query.off[h]) * along[h] + self.query.sizes[h] * more[h]) * steep
+            result[h] += (np.sqrt(self.query.off[h]) * along[h, at] + self.query.sizes[h] * more[h, at]) * steep
         return result * bounds.UP
 
     def _back(self, x: Any, turns: Any) -> Any:

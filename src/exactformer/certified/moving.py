@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from exactformer.certified.knapsack import knapsack
 from exactformer.certified.limbs import check_terms
 
 _FARTHEST = 20.0  # movement of a score beyond which nothing is said
+_PAYS = 1.2  # a quarter of a bit: what a costly bound has to save
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +126,25 @@ def reach(
     key, query = by_key(upper, apart, variance, q_sizes, rk, groups), by_query(covariance + more, rq)
     if read is not None:
         key = np.minimum(key, by_key_read(upper, apart, variance, read))
+    rest = by_value(upper, rv, groups) + factor * key
     if paths is not None and rq.inner is not None:
-        across = bounds.ACROSS * gamma + (0.0 if rq.normed is None else 3 * bounds.gamma(3 * width + 64))
-        across = paths.queries(p, a, b, covariance, more, across * a_most * b_most, rq.normed)
-        query = np.minimum(query, row_norms((across * rq.inner + (covariance + more) * rq.rest).T))
-    return outwards((by_value(upper, rv, groups) + factor * (key + query)) * looked), moved
+        slack = bounds.ACROSS * gamma + (0.0 if rq.normed is None else 3 * bounds.gamma(3 * width + 64))
+
+        def directed(at: Any) -> Any:
+            across = paths.queries(at, p, a, b, covariance, more, slack * a_most * b_most, rq.normed)
+            off = across * rq.inner[at] + (covariance + more)[:, at] * rq.rest[:, at]
+            return factor * np.minimum(query[at], row_norms(off.T))
+
+        return outwards((rest + _where_it_pays(directed, factor * query, rest)) * looked), moved
+    return outwards((rest + factor * query) * looked), moved
+
+
+def _where_it_pays(bound: Callable[[Any], Any], plain: Any, rest: Any) -> Any:
+    """[T]: a costly bound of rows, if in two of them it makes the sum with `rest` much smaller; otherwise the plain one."""
+    every = np.arange(len(plain))
+    some = every[[len(every) // 2, -1]] if len(every) > 1 else every
+    pays = (rest + plain)[some] > _PAYS * (rest[some] + bound(some))
+    return bound(every) if pays.any() else plain
 
 
 def by_value(upper: Any, rv: Moves, groups: int) -> Any:
