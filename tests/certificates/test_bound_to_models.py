@@ -158,10 +158,10 @@ def test_a_model_of_another_class_is_refused() -> None:
 
 
 WRONG: dict[str, dict[str, Any]] = {
-    "cap": {"cap": [0, -1, 3, 20, 10**9, 4.0, True, "4", None, np.int64(8)]},
+    "cap": {"cap": [0, -1, 3, 26, 10**9, 4.0, True, "4", None, np.int64(8)]},
     "digits": {"digits": [-1, 81, 10**9, 1.5, True, "3", None, np.int64(20)]},
     "top": {"top": [0, -1, 1.0, True, "5", None]},
-    "a schedule": {"schedule": [(), (4, 4), (0, 0), (3,), (20,), (-4,), (10**9,), (4.0,), (0.0,), (True,), ("4",), "4", 4, [None]]},
+    "a schedule": {"schedule": [(), (4, 4), (0, 0), (3,), (26,), (-4,), (10**9,), (4.0,), (0.0,), (True,), ("4",), "4", 4, [None]]},
 }
 
 

@@ -189,7 +189,7 @@ def test_the_page_has_a_plot_and_no_script(tmp_path: Path) -> None:
         (["capstone", "--max", "２"], "--max: '２' is not a whole number"),
         (["capstone", "--max", "2"], "2 tokens given and 2 to prove take 3 positions; the model has 2"),
         (["capstone", "--cap", "3"], "--cap"),
-        (["capstone", "--cap", "20"], "--cap: 20 is not a whole number from 4 to 19"),
+        (["capstone", "--cap", "26"], "--cap: 26 is not a whole number from 4 to 25"),
         (["capstone", "--top", "0"], "--top"),
         (["capstone", "--compare", "int8"], "--compare: 'int8' is not one of float16, bfloat16, float32, float64"),
         (["capstone", "--compare", ""], "--compare: '' is not one of"),

@@ -226,8 +226,8 @@ def grown(random: np.random.Generator) -> float:
 
 
 def logistic(random: np.random.Generator) -> float:
-    """1/(1 + e^−x) for x ≥ 0, in up to 19 limbs; 0, tiny and large."""
-    n = int(random.choice([4, 5, 8, 12, 19]))
+    """1/(1 + e^−x) for x ≥ 0, in up to 25 limbs; 0, tiny and large."""
+    n = int(random.choice([4, 5, 8, 12, 19, 25]))
     x = _arguments(random, n, 0.0, float(random.choice([1, 20, 200])))
     x *= np.where(limbs.to_float(x) > 0, 1, -1)
     computed, error = elementwise.logistic(x)

@@ -14,6 +14,7 @@ from small_models import FAMILIES, family, moved_embedding
 
 from exactformer.certificates import Prepared, prove_token, prove_tokens
 from exactformer.certified import moving
+from exactformer.certified.limbs import MOST
 from exactformer.certified.moving import Moves
 from exactformer.model import ConfigError, Model
 from exactformer.model.arithmetics.arb import decide
@@ -69,15 +70,15 @@ def test_tokens_are_those_of_arb_with_keys_kept(name: str) -> None:
 def test_as_many_limbs_as_there_are() -> None:
     model = family("llama", blocks=1)
     peer = arb_steps(model, IDS, 800)
-    assert 0 < worst_ratio(model, IDS, (19,), peer) <= 1
-    result = prove_token(model, IDS, schedule=(19, 19, 19), cap=19)
+    assert 0 < worst_ratio(model, IDS, (MOST,), peer) <= 1
+    result = prove_token(model, IDS, schedule=(MOST,) * 3, cap=MOST)
     assert result.proved
     assert max(float(entry.width) for entry in result.top) < 1e-100
 
 
 def test_digits_beyond_those_of_fifteen_limbs() -> None:
     model = family("llama", blocks=1)
-    assert float(prove_token(model, IDS, digits=80, cap=19).top[0].width) < 1e-80
+    assert float(prove_token(model, IDS, digits=80, cap=MOST).top[0].width) < 1e-80
 
 
 @pytest.mark.parametrize("mistake", ["late_rotary", "mixed_sharing"])

@@ -187,10 +187,13 @@ def test_rational_weights_of_few_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_how_many_roundings_a_radius_may_take() -> None:
-    """Lemma 0: 2^16 of them; and what underflows is less than what is added to the least radius."""
+    """Lemma 0: 2^16 of them; and what underflows is less than what is added to roots, and to the least radius."""
     down = Fraction(2**53 - 1, 2**53)
     assert down**65537 * Fraction(bounds.UP) > 1
-    assert Fraction(bounds.FLOOR) * (Fraction(bounds.UP) - 1) > 2**40 * Fraction(bounds.TINY)
+    lost = Fraction(1, 2**1075)  # of a product, at most
+    assert Fraction(bounds.TINY) ** 2 > 2**40 * 2**16 * lost
+    assert Fraction(bounds.FLOOR) * (Fraction(bounds.UP) - 1) / 2 > 2**500 * 2**24 * lost  # of a row of 2^16 sums of as many
+    assert limbs.ulp(limbs.MOST) / 2 > bounds.FLOOR
     assert ball.outwards(np.zeros(1))[0] == bounds.FLOOR
 
 

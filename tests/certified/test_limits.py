@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 from moving_checks import alike
 from small_models import gpt2_shaped
 
 from exactformer.certificates import prove_token
 from exactformer.certified import CertifiedArithmetic, OutOfRangeError, attention, bounds, constants, limbs, moving, norms
 from exactformer.certified.ball import row_norms
-from exactformer.certified.normalising import layer_norm
+from exactformer.certified.limbs import MOST
+from exactformer.certified.normalising import _norm, layer_norm
+from exactformer.certified.weights import Vector
 from exactformer.model import InputError, Model
 from exactformer.model.changing import with_weights
 from exactformer.numbers import array, exact, sqrt
+from exactformer.numbers.enclosure import ball
 from exactformer.worksheets import load
 
 U = Fraction(1, 1 << 53)
@@ -112,14 +116,38 @@ def test_weights_that_are_no_numbers_are_bad_input() -> None:
     from exactformer.numbers import Undefined
 
     undefined = np.array([Undefined("1/0")], dtype=object)
-    for look in (constants.floats_of, constants.integers):
+    for look in (constants.floats_of, lambda numbers: constants.integers(numbers, constants.RATIONAL_BITS)):
         with pytest.raises(InputError, match="a weight that is not a number"):
             look(undefined)
 
 
 def test_a_closed_form_too_large_for_the_limbs_is_undecided() -> None:
     with pytest.raises(OutOfRangeError, match="weights too large"):
-        constants.integers(np.array([exact("1e60") * sqrt(2)], dtype=object))
+        constants.integers(np.array([exact("1e60") * sqrt(2)], dtype=object), constants.RATIONAL_BITS)
+
+
+@pytest.mark.parametrize("n", [4, 19, 21, MOST])
+def test_rational_vectors_and_constants_are_as_near_as_is_said(n: int) -> None:
+    """Lemma 19: 0.75 of the ulp, with all limbs that there are, and for constants with one more."""
+    numbers = [exact("1/3"), sqrt(2), exact("-5/7")]
+    vector = Vector(np.array(numbers, dtype=object), "w")
+    found, is_exact = vector.limbs(n)
+    assert not is_exact
+    for number, held in zip(numbers, limbs.to_integers(found), strict=True):
+        apart = abs(ball(number, 700) - arb((int(held), -limbs.BITS * (n - 1))))
+        assert apart > 0
+        assert apart <= 0.75 * limbs.ulp(n)
+    constant, error = constants.constant_limbs(numbers[0], n + 1)
+    (held,) = limbs.to_integers(constant[:, None])
+    assert 0 < abs(Fraction(1, 3) - Fraction(int(held), 1 << (limbs.BITS * n))) <= error
+
+
+def test_norms_of_rows_of_all_but_nothing() -> None:
+    """Lemmas 10 and 21: right to 2^−45 of themselves, with all limbs that there are and for the least row that these hold."""
+    for square, scale in ((1, 42 * MOST), (3, 42 * MOST), (12345678901234567, 42 * MOST), (0, 42), (2 << 42, 42)):
+        true = Fraction(square, 1 << scale)
+        near = Fraction(_norm(square, scale))
+        assert abs(near**2 - true) <= true * Fraction(1, 2**49)
 
 
 EXTREMES = [f"{sign}1e{power}" for power in (5, 10, 40, 300, 310, 400, -5, -40, -300, -310, -400) for sign in ("", "-")]

@@ -15,7 +15,7 @@ from exactformer.certified.tables import FINE, FLOAT_LEAST, GRID, TOP, Powers
 from exactformer.numbers.enclosure import precision
 
 
-@pytest.fixture(params=[6, 19])
+@pytest.fixture(params=[6, 25])
 def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Powers:
     monkeypatch.setattr(tables, "_built", {})
     return tables.powers(request.param)

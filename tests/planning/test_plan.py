@@ -16,6 +16,7 @@ from cli_runs import refused, run
 from exactformer.certificates import memory
 from exactformer.certificates.storage import prepared
 from exactformer.certified import Outlook
+from exactformer.certified.limbs import MOST
 from exactformer.checkpoints import open_checkpoint, outline_checkpoint
 from exactformer.model import InputError, Model
 from exactformer.model.taking import owner
@@ -118,7 +119,7 @@ def test_it_rises_with_every_token_and_every_block(tmp_path: Path) -> None:
 def test_memory_is_that_of_the_one_formula(tmp_path: Path) -> None:
     model = shapes(tmp_path, **WIDE)
     found = plan(model, "m", "F32", 8).memory
-    most = memory.for_weights(model, 16) + max(memory.for_pass(model, 8, 19), memory.for_scout(model))
+    most = memory.for_weights(model, 16) + max(memory.for_pass(model, 8, MOST), memory.for_scout(model))
     assert found.made + found.computed <= most + (128 << 20)
     assert found.weights == 4 * sum(int(values.size) for _, values in model.weights.named())
     assert found.each(1) == found.total > found.each(4) > found.total // 4
@@ -135,10 +136,10 @@ def test_what_stands_in_the_way_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(memory, "available", lambda: 10**15)
     assert planned(tmp_path).obstacles == ()
     large = WIDE | {
-        "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 36, "num_attention_heads": 64,
+        "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 60, "num_attention_heads": 64,
     }  # fmt: skip
     limbs, terms, norm = planned(tmp_path, **large).obstacles
-    assert limbs.endswith(" limbs are wanted, and there are at most 19: the pass would end undecided")
+    assert limbs.endswith(" limbs are wanted, and there are at most 25: the pass would end undecided")
     assert terms == "bounds of sums of 8,192 and 57,344 terms: too many for their rounding: the pass would end undecided"
     assert norm == "an RMSNorm of 8192 entries: at most 8191 are summed exactly: the pass would end undecided"
     monkeypatch.setattr(memory, "available", lambda: 10**7)

@@ -159,7 +159,7 @@ def test_numbers_out_of_range_are_named_and_nothing_is_asked(page: Page, proving
     expect(line).to_have_text("tokens: 1 to 20")
     assert (tokens.input_value(), tokens.get_attribute("aria-invalid")) == ("99", "true")
     asked(page, proving, "3", "&top=x&cap=20&digits=2.5")
-    expect(line).to_have_text("logits shown: 1 to 50; precision limit: 4 to 19; decimals: 0 to 80")
+    expect(line).to_have_text("logits shown: 1 to 50; precision limit: 4 to 25; decimals: 0 to 80")
     page.goto(f"{proving.address}/#certified?prompt=3&tokens=1&digits=")
     expect(line).to_have_text("decimals: 0 to 80")
     page.get_by_label("decimals").fill("-1")
@@ -207,7 +207,7 @@ def test_undecided_is_shown_as_undecided(page: Page, capstone: Serving) -> None:
     expect(claim.locator(".status")).to_have_text("? undecided")
     expect(claim.locator(".lead-over")).to_have_text("a LayerNorm of variance 0 with ε = 0")
     expect(claim.locator(".why")).to_have_text(
-        re.compile(r"Given up at 19 limbs, after \d+ passes: nothing is claimed of this token")
+        re.compile(r"Given up at 25 limbs, after \d+ passes: nothing is claimed of this token")
     )
     assert page.locator(".continued .token.undecided").inner_text() == "?"
     assert page.locator(".proved").count() == 0

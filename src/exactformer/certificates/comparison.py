@@ -16,14 +16,13 @@ from exactformer.certificates.preparation import Prepared
 from exactformer.certified import bounds
 from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.ball import Ball
-from exactformer.certified.limbs import HALF, carry, resized, split, to_float, ulp
+from exactformer.certified.limbs import HALF, MOST, carry, resized, split, to_float, ulp
 from exactformer.model import Model, Step, forward
 from exactformer.numbers.formats import FORMATS
 
 _STRETCH = 1.01  # an error is known well where the upper bound is at most this times the lower one
 _NOTHING = 2.0**-20  # or where it is proved to be below this part of a unit of the last place
 _SPARE = 4  # limbs beyond what proves a token
-_MOST = 19
 _DOWN = 1 - 2.0**-36
 
 
@@ -136,16 +135,16 @@ def compare(
     """
     prepared = Prepared.of(model, prepared)
     passes = {kind: _in_floats(model, ids, kind, progress) for kind in kinds}
-    count = min(_MOST, limbs + _SPARE)
+    count = min(MOST, limbs + _SPARE)
     while True:
         true = _certified(model, ids, count, prepared, progress)
         found = tuple(
             FloatErrors(kind, count, _errors(values, true, kind), _tokens(choices, proved or {}))
             for kind, (values, choices) in passes.items()
         )
-        if count == _MOST or all(errors.steps[-1].stretch <= _STRETCH for errors in found):
+        if count == MOST or all(errors.steps[-1].stretch <= _STRETCH for errors in found):
             return found
-        count = min(_MOST, count + 2)
+        count = min(MOST, count + 2)
 
 
 def _pass(model: Model, ids: Sequence[int], ops: Any, progress: Callable[[str], None]) -> dict[str, Any]:

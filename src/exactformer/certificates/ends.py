@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from exactformer.numbers.decimals import nearest_decimal, outwards
 
-_MOST = 150  # decimals: a radius is never below 2^-400
+_MOST = 160  # decimals: a radius is never below 2^-510
 _ROOM = 8  # the unit of the last decimal is at most the width divided by this
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from exactformer.certificates.comparison import step_errors
 from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import CAP
-from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
-from exactformer.certified.limbs import OutOfRangeError
+from exactformer.certified.arithmetic import CertifiedArithmetic, LimbSchedule
+from exactformer.certified.limbs import FEWEST, OutOfRangeError
 from exactformer.model import InputError, Model, following, forward
 from exactformer.reading import saved_array, times
 

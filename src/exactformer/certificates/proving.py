@@ -13,9 +13,10 @@ import numpy as np
 
 from exactformer.certificates.passes import LayerReport, Pass, Proving
 from exactformer.certificates.preparation import Prepared
-from exactformer.certified.arithmetic import FEWEST, MOST, LimbSchedule, checked
+from exactformer.certified.arithmetic import LimbSchedule, checked
 from exactformer.certified.ball import Ball
 from exactformer.certified.choosing import apart, finite, largest, leading
+from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.certified.scheduling import Outlook, schedule_length
 from exactformer.model import InputError, Model
 from exactformer.model.cache import Cache

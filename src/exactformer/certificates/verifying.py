@@ -18,7 +18,7 @@ from exactformer.certificates.first_hash import first_model_hash
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import Certified, prove_token, token_by_token
-from exactformer.certified.arithmetic import FEWEST, MOST
+from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.certified.scheduling import schedule_length
 from exactformer.certified.tables import tables_digest
 from exactformer.model import InputError, Model

@@ -16,7 +16,7 @@ from exactformer.certified.choosing import choose_row
 from exactformer.certified.constants import constant_limbs, near
 from exactformer.certified.directions import Paths
 from exactformer.certified.head_norms import head_norm
-from exactformer.certified.limbs import carry, multiply, ulp
+from exactformer.certified.limbs import FEWEST, MOST, carry, multiply, ulp
 from exactformer.certified.moving import Moves
 from exactformer.certified.normalising import layer_norm, rms_norm
 from exactformer.certified.products import gained_of, product, reach
@@ -33,7 +33,6 @@ from exactformer.numbers import Number
 
 DEFAULT_LIMBS = 8
 _MOST_READ = 1 << 36  # products that it may take to follow errors in the directions in which they are read
-FEWEST, MOST = 4, 19  # limbs: the ulp of 19 is 2^−378, above the floor of radii
 LimbSchedule = tuple[int, ...]  # the limbs of every half of a block, attention then MLP, and of what follows the blocks; 0: float64
 
 

@@ -118,7 +118,7 @@ def _wider(x: Ball, error: Any) -> Ball:
     if not np.any(error):
         return x
     entries = np.broadcast_to(error, x.shape)
-    added = np.sqrt(np.square(entries).sum(axis=-1)) if x.by_row else entries
+    added = row_norms(entries) if x.by_row else entries
     return Ball(x.mid, x.n, outwards(x.radius + added))
 
 

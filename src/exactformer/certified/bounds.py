@@ -15,7 +15,7 @@ import numpy as np
 UNIT = 2.0**-53  # u: half the distance from 1 to the next float64
 UP = 1 + 2.0**-36  # Lemma 0: (1 + u)^65536 < UP
 ROUNDINGS, ASIDE = 2**16, 2**10  # Lemma 0: roundings on any way, and how many of them are not those of its long sums
-FLOOR = 2.0**-400  # of every radius: whatever underflows on the way is smaller by far
+FLOOR = 2.0**-510  # of every radius: whatever underflows on the way is smaller by far
 LEAST = 2.0**-1000  # of numbers that are no floats and not 0 (Lemmas 11, 14, 19): the floats next to them are right to u
 TINY = 2.0**-500  # Lemma 0: more than a norm loses when the squares of its entries underflow
 MAY_BE_INFINITE = np.errstate(over="ignore", invalid="ignore")  # where a bound may be: nothing is claimed then

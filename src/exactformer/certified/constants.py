@@ -8,34 +8,35 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from exactformer.certified.limbs import BITS, OutOfRangeError, check_range, from_integers, ulp
+from exactformer.certified.limbs import BITS, MOST, OutOfRangeError, check_range, from_integers, ulp
 from exactformer.model.errors import InputError
 from exactformer.model.weights import as_float64
 from exactformer.numbers import Exact, Named, Number, exact
 from exactformer.numbers.enclosure import ball, precision
 
-RATIONAL_BITS = 20 * BITS  # of the fraction of a weight that is no float
+RATIONAL_BITS = 20 * BITS  # of the fraction of a weight of a matrix that is no float
+VECTOR_BITS = (MOST + 1) * BITS  # of a constant, or of an entry of a vector: enough for a limb more than there are
 
 
-def integers(numbers: Any) -> tuple[Any, bool]:
-    """Numbers times 2^RATIONAL_BITS, rounded, and whether they are exactly that."""
+def integers(numbers: Any, bits: int) -> tuple[Any, bool]:
+    """Numbers times 2^bits, rounded, and whether they are exactly that."""
     result, all_exact = np.empty(numbers.size, dtype=object), True
     for i, number in enumerate(numbers.flat):
         if type(number) is Exact:
-            scaled = number.fraction * (1 << RATIONAL_BITS)
+            scaled = number.fraction * (1 << bits)
             result[i] = round(scaled)
             all_exact = all_exact and scaled.denominator == 1
         elif type(number) is Named:
             all_exact = False
-            result[i] = _nearest(ball(number, RATIONAL_BITS + 128))
+            result[i] = _nearest(ball(number, bits + 128), bits)
         else:
             raise InputError(f"a weight that is not a number: {number}")
     return result.reshape(numbers.shape), all_exact
 
 
-def _nearest(value: arb) -> int:
-    with precision(RATIONAL_BITS + 256):
-        scaled = value * arb(2) ** RATIONAL_BITS
+def _nearest(value: arb, bits: int) -> int:
+    with precision(bits + 256):
+        scaled = value * arb(2) ** bits
         if not scaled.rad() < arb(2) ** -10:
             raise OutOfRangeError("weights too large: a closed form is not known to the last limb")
         return int((scaled.mid() + arb(1) / 2).floor().unique_fmpz())
@@ -85,8 +86,8 @@ def near(number: Number, name: str) -> float:
 
 def constant_limbs(number: Number, n: int) -> tuple[Any, float]:
     """A constant in n limbs, and its error."""
-    values, exact = integers(np.array([number], dtype=object))
-    drop = RATIONAL_BITS - BITS * (n - 1)
+    values, exact = integers(np.array([number], dtype=object), VECTOR_BITS)
+    drop = VECTOR_BITS - BITS * (n - 1)
     kept = (values + (1 << (drop - 1))) >> drop
     error = 0.0 if exact and not ((kept << drop) - values).any() else 0.75 * ulp(n)
     return from_integers(kept, n)[:, 0], error

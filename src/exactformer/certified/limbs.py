@@ -14,6 +14,7 @@ from exactformer.certified import bounds
 from exactformer.numbers import Undecided
 
 BITS = 21
+FEWEST, MOST = 4, 25  # limbs of a pass: the ulp of 25 is 2^−504, above the floor of radii, and its square is a normal float
 BASE, HALF = 2.0**BITS, 2.0 ** (BITS - 1)
 TALLEST = 2.0**31  # of a first limb in a product entry by entry, the other one being at most 2^20
 _INVERSE = 2.0**-BITS

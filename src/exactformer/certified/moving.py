@@ -117,7 +117,7 @@ def reach(
     more = _over(change, an * bn) + _over(upper, an * rb + bn * ra + ra * rb)
     more += mu_a * mb_size + ma_size * mu_b + mu_a * mu_b + gamma * a_most * b_most
     apart = np.square(a).sum(axis=-1)[:, None, :] - 2 * am + np.square(ma).sum(axis=-1, keepdims=True)
-    apart = np.sqrt(np.maximum(apart, 0) + bounds.APART * gamma * np.square(a_most)[:, :, None])  # [heads, T, S]
+    apart = _root(np.maximum(apart, 0) + bounds.APART * gamma * np.square(a_most)[:, :, None])  # [heads, T, S]
     apart += ra[:, None, :] + mu_a[:, :, None]
     variance = (upper * np.square(apart)).sum(axis=-1)  # [heads, T]
     if cap is not None:

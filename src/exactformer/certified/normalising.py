@@ -121,7 +121,7 @@ def _unit(x: Limbs, epsilon: Fraction) -> tuple[Limbs, Any, Any]:
         if variance == 0:
             raise OutOfRangeError("a LayerNorm of variance 0 with ε = 0")
         roots[t] = _rounded_root(variance.denominator << (2 * bits), variance.numerator * dim**2, n)
-        size[t] = math.sqrt((square << (2 * bits)) / (dim**2 << scale)) if square else 0.0
+        size[t] = _norm(square, scale) * (2.0**bits / dim)
     factor = from_integers(roots, n + 1)[:, :, None]
     return multiply(factor, c, n), size, bounds.norm_scale(n, dim, size * (1 + 2.0**-40))
 
@@ -137,13 +137,18 @@ def _scaled(x: Limbs, epsilon: Fraction) -> tuple[Limbs, Any]:
         if mean == 0:
             raise OutOfRangeError("an RMSNorm of 0 with ε = 0")
         roots[t] = _rounded_root(mean.denominator, mean.numerator, n)
-        size[t] = math.sqrt(square / (1 << scale)) if square else 0.0
+        size[t] = _norm(square, scale)
     return multiply(from_integers(roots, n + 1)[:, :, None], x, n), size
 
 
 def _rounded_root(top: int, bottom: int, n: int) -> int:
     """√(top/bottom) in units of the ulp of n + 1 limbs, right to 0.51 of it."""
     return (math.isqrt((top << (2 * (BITS * n + _EXTRA))) // bottom) + (1 << (_EXTRA - 1))) >> _EXTRA
+
+
+def _norm(square: int, scale: int) -> float:
+    """√(square · 2^−scale), right to 2^−50 of itself however small it is; the scale is even."""
+    return math.ldexp(math.isqrt(square << 128), -(scale // 2 + 64))
 
 
 def _sum_of_squares(gram: Any) -> list[int]:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic, LimbSchedule
+from exactformer.certified.arithmetic import CertifiedArithmetic, LimbSchedule
 from exactformer.certified.ball import FLOAT, Ball
+from exactformer.certified.limbs import FEWEST
 from exactformer.certified.store import Store
 from exactformer.model import Config, Model, Step
 from exactformer.model.forward import through

@@ -11,7 +11,7 @@ import numpy as np
 
 from exactformer.certified import bounds
 from exactformer.certified.ball import row_norms
-from exactformer.certified.constants import RATIONAL_BITS, floats_of, integers
+from exactformer.certified.constants import RATIONAL_BITS, VECTOR_BITS, floats_of, integers
 from exactformer.certified.directions import Grams, grams
 from exactformer.certified.limbs import BITS, Limbs, from_integers, split
 from exactformer.certified.norms import frobenius, spectral, spectral_beside
@@ -48,10 +48,8 @@ class Vector:
         part = self.weights[rows]
         if part.dtype != object:
             return split(floats_of(part), n)
-        values, exact = integers(part)
-        drop = RATIONAL_BITS - BITS * (n - 1)
-        if drop < 0:
-            return from_integers(values << -drop, n), exact
+        values, exact = integers(part, VECTOR_BITS)
+        drop = VECTOR_BITS - BITS * (n - 1)
         kept = (values + ((1 << drop) >> 1)) >> drop
         return from_integers(kept, n), exact and not ((kept << drop) - values).any()
 
@@ -77,7 +75,7 @@ class Matrix:
 
     @functools.cached_property
     def _integers(self) -> tuple[Any, bool]:
-        return integers(np.concatenate(self.pieces, axis=1))
+        return integers(np.concatenate(self.pieces, axis=1), RATIONAL_BITS)
 
     def sliced(self) -> Iterator[Sliced]:
         """The slices of some columns, of the next ones, …"""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.cli.common import (
     DONE,
     INTERRUPTED,
@@ -78,8 +79,8 @@ _LONGEST = 65_536  # tokens of an input
 @click.option("--top", type=Whole(1, 1000), default=5, show_default=True, help="How many of the largest logits to show.")
 @click.option(
     "--cap",
-    type=Whole(4, 19),
-    default=19,
+    type=Whole(FEWEST, MOST),
+    default=MOST,
     show_default=True,
     help="The most precision to try, in limbs of 21 bits; then it is undecided.",
 )

@@ -9,9 +9,8 @@ from typing import Literal
 from exactformer.certificates import memory
 from exactformer.certificates.question import check_question
 from exactformer.certified import CertifiedArithmetic, Outlook, OutOfRangeError
-from exactformer.certified.arithmetic import MOST
 from exactformer.certified.ball import FLOAT
-from exactformer.certified.limbs import check_terms
+from exactformer.certified.limbs import MOST, check_terms
 from exactformer.certified.moving import check_length
 from exactformer.certified.normalising import check_norm
 from exactformer.model import Config, Model

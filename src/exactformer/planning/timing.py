@@ -14,9 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
-from exactformer.certified.arithmetic import MOST
 from exactformer.certified.ball import FLOAT
 from exactformer.certified.elementwise import activate_float, exp_float
+from exactformer.certified.limbs import MOST
 from exactformer.certified.scheduling import SCOUTED
 from exactformer.model import Config, Model
 from exactformer.planning.probing import HEAD, PARTS, WALL, Clock, Probe, Product, norm_products
@@ -169,8 +169,8 @@ def _longer(half: Seconds, whole: Seconds, longest: int, length: int, square: bo
 def nodes(schedule: Sequence[int]) -> list[int]:
     """The numbers of limbs to time for a schedule: some from the most to the fewest, and floats.
 
-    >>> nodes((18, 18, 17, 15, 12, 9, 6, 4, 0)), nodes((23, 22, 21)), nodes((0, 0, 0))
-    ([18, 15, 9, 4, 0], [19], [0])
+    >>> nodes((18, 18, 17, 15, 12, 9, 6, 4, 0)), nodes((28, 27, 26)), nodes((0, 0, 0))
+    ([18, 15, 9, 4, 0], [25], [0])
     """
     limbs = sorted({min(n, MOST) for n in schedule if n != FLOAT}, reverse=True)
     some = {limbs[round(i * (len(limbs) - 1) / (_NODES - 1))] for i in range(_NODES)} if limbs else set()

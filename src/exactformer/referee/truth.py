@@ -15,10 +15,10 @@ from flint import arb
 from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import CAP, same_logit
 from exactformer.certified import bounds
-from exactformer.certified.arithmetic import FEWEST, CertifiedArithmetic
+from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.ball import Ball, outwards, resize
 from exactformer.certified.choosing import Lead, finite, leading
-from exactformer.certified.limbs import BITS, carry, from_integers
+from exactformer.certified.limbs import BITS, FEWEST, carry, from_integers
 from exactformer.certified.scheduling import schedule_length
 from exactformer.model import InputError, Model, Step, forward
 from exactformer.numbers import Undecided

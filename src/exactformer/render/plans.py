@@ -8,8 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from exactformer.certificates.memory import shown
-from exactformer.certified.arithmetic import MOST
-from exactformer.certified.limbs import BITS
+from exactformer.certified.limbs import BITS, MOST
 from exactformer.planning import HalfPlan, Plan, Time
 from exactformer.render.layout import count
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from exactformer import __version__
+from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.lessons.built_in import lessons
 from exactformer.lessons.languages import languages
 from exactformer.web.sources import ARITHMETICS
@@ -52,7 +53,7 @@ _ASKED = {
     "ids": {"type": "string", "maxLength": 20_000},
     "tokens": _TOKENS,
     "top": {"type": "integer", "minimum": 1, "maximum": 50},
-    "cap": {"type": "integer", "minimum": 4, "maximum": 19},
+    "cap": {"type": "integer", "minimum": FEWEST, "maximum": MOST},
     "digits": {"type": "integer", "minimum": 0, "maximum": 80},
 }
 _PROMPT = {name: _ASKED[name] for name in ("prompt", "ids")}

@@ -6,7 +6,7 @@ import { address, go } from "./route.js";
 
 const POLL = 700; // milliseconds between two looks at a model that is being prepared
 const PATIENCE = 1500; // milliseconds after which a token takes long
-const LIMITS = { tokens: [1, 20, 3], top: [1, 50, 5], cap: [4, 19, 19], digits: [0, 80, 0] }; // least, most, usual
+const LIMITS = { tokens: [1, 20, 3], top: [1, 50, 5], cap: [4, 25, 25], digits: [0, 80, 0] }; // least, most, usual
 
 export class Certified {
   constructor(store) {
