@@ -28,7 +28,7 @@ from exactformer.proofs.attending import prove_pattern
 from exactformer.proofs.patterns import PatternClaim
 from exactformer.proofs.report import PROVED, REFUTED, UNDECIDED
 
-NUMBER = 24
+NUMBER = 72
 _BASES = 8  # places of heads, of each model
 _BITS = 400
 _FARTHEST, _NEAREST = 2, 40  # thresholds are 10^−k away from the true weight
