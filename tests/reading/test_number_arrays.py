@@ -6,14 +6,21 @@ import random
 import re
 import tomllib
 from typing import Any
+from unittest import mock
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from exactformer.messages import Refused
 from exactformer.numbers import exact
+from exactformer.numbers.bulk import NUMBER, QUOTED, read_numbers
 from exactformer.numbers.parse import exact_many
 from exactformer.reading import Decimal, number_arrays, toml_table
-from exactformer.reading.number_arrays import put_back, taken_out
+from exactformer.reading.number_arrays import NumberArray, put_back, taken_out
+from exactformer.worksheets.reader import Table
+from exactformer.worksheets.weights import _array
+from exactformer.worksheets.worksheet import parse
 
 NUMBERS = ("0.5", "-12.25", "3", "-0", "1e-5", "-1.5E+3", "0.000001", "123456789012345678901234567890.5", '"1/3"', '"-7/12"')
 ODD = (
@@ -156,8 +163,12 @@ def test_an_array_in_a_text_stays_there() -> None:
 
 
 def test_what_is_not_found_again_is_said() -> None:
-    assert put_back({"a": [{"b": ["array of numbers 0"]}]}, [[1]])
-    assert not put_back({"a": "array of numbers 0"}, [[1]])
+    one = NumberArray("[1]", (1,))
+    assert put_back({"a": [{"b": ["array of numbers 0"]}]}, [one])
+    assert not put_back({"a": "array of numbers 0"}, [one])
+    document = {"a": {"b": ["array of numbers 0"]}, "c": {"b": ["array of numbers 1"]}}
+    assert put_back(document, [one, one], unread="c")
+    assert document == {"a": {"b": [1]}, "c": {"b": one}}
 
 
 def test_damaged_arrays_are_refused_as_ever() -> None:
@@ -206,3 +217,62 @@ def test_many_numbers_are_what_each_is() -> None:
             exact(bad)
         with pytest.raises(ValueError, match=r"is not a number|divides by zero"):
             exact_many([bad])
+
+
+BARE = st.from_regex(re.compile(NUMBER, re.ASCII), fullmatch=True)
+IN_QUOTES = st.from_regex(re.compile(QUOTED, re.ASCII), fullmatch=True).flatmap(
+    lambda text: st.sampled_from((f'"{text}"', f"'{text}'"))
+)
+WILD = st.sampled_from((
+    *NUMBERS, *ODD, "-0.0", "+0", "1e40", "1e-39", "1e-40", "0.1e1", "5e0", "1.5e60", "1e10001", "0." + "0" * 30 + "1", "9" * 25,
+    "9223372036854775806", "-9223372036854775807", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
+    "1e1_0", "1__0", "1_", "0.30", '"1/0"', '"1/-2"', '"9/9223372036854775808"', "'+1_0/0_3'", '"007.50"', '"1e3/2"', '"1/2/3"',
+    '"--1"', '" 1/2"', '"1e99999"',
+))  # fmt: skip
+FEW = st.sampled_from(("0.5", "-0.25", "1e-2", "7"))
+BLANK = st.sampled_from(("", " ", "\t", "\n  ", "\r\n", " # 1, [2\n"))
+
+
+@st.composite
+def sheets(draw: st.DrawFn) -> str:
+    """A worksheet of one vector or matrix, whose rows mostly have the right length."""
+    number = draw(st.sampled_from((BARE, IN_QUOTES, FEW, st.one_of(BARE, IN_QUOTES, FEW), st.one_of(BARE, WILD))))
+    wide = draw(st.integers(1, 4))
+    length = st.sampled_from((wide,) * 30 + (wide + 1,))
+
+    def listed(entries: list[str]) -> str:
+        ends = [draw(BLANK) + entry + draw(BLANK) for entry in entries]
+        return f"[{','.join(ends)}{draw(st.sampled_from(('', '', ',')))}{draw(BLANK)}]"
+
+    rows = [listed([draw(number) for _ in range(draw(length))]) for _ in range(draw(st.integers(1, 4)))]
+    return "[weights]\nW = " + draw(st.sampled_from((listed(rows), rows[0], listed([listed(rows)]))))
+
+
+def numbers_of(text: str, shape: tuple[int, ...]) -> tuple[list[Any], str]:
+    """The numbers of a weight, with their types and values, or what is said of it."""
+    try:
+        table = Table(parse(text, "x"), "x").table("weights")
+        return [(type(x), str(x)) for x in _array(table, "W", shape).flat], ""
+    except Refused as refused:
+        return [], str(refused)
+
+
+@given(sheets(), st.sampled_from(((2,), (2, 2), (1, 2), (1, 2, 2), (3,), (1,), (2, 3))))
+@settings(max_examples=400, deadline=None)
+def test_numbers_at_once_are_what_each_is(text: str, shape: tuple[int, ...]) -> None:
+    """Large or not, an array says the same, and what is at fault is told in the same words."""
+    with mock.patch.object(number_arrays, "_LARGE", 0):
+        _, arrays = taken_out(text)
+        shape = arrays[0].shape if arrays and len(text) % 4 else shape
+        found = numbers_of(text, shape)
+    with mock.patch.object(number_arrays, "_LARGE", 10**9):
+        assert found == numbers_of(text, shape)
+    for array in arrays:
+        assert kinds(array.listed()) == kinds(tomllib.loads(text.replace("\r\n", "\n"), parse_float=Decimal)["weights"]["W"])
+
+
+def test_numbers_that_come_again_and_rare_ones() -> None:
+    spelt = ["0.5", "-0.25", "3", "1e-2"] * 40 + ["1" * 30, "-1e77", "0.1e-50"]
+    assert [x.value for x in read_numbers(", ".join(spelt))] == [exact(x).value for x in spelt]
+    with pytest.raises(ValueError, match=r"no integers|unmatched data"):
+        read_numbers("1, , 2")

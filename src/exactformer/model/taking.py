@@ -16,7 +16,7 @@ from exactformer.model.weights import BlockWeights, Weights, declared, rebuilt_w
 from exactformer.numbers import Exact, Named, Undefined
 
 _FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))  # of this machine's byte order
-_NUMBERS = (Exact, Named, Undefined)
+_NUMBERS = {Exact, Named, Undefined}
 
 
 def taken(config: Config, weights: Weights) -> Weights:
@@ -78,7 +78,7 @@ def _check_entries(name: str, value: Array) -> None:
     """Numbers of ours, or finite floats. The floats of a mapped file are looked at when they are computed with."""
     held = value[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in value.strides)]  # what is there but once
     if value.dtype == object:
-        if not all(type(x) in _NUMBERS for x in held.flat):
+        if not set(map(type, held.flat)) <= _NUMBERS:
             wrong = next(i for i, x in enumerate(value.flat) if type(x) not in _NUMBERS)
             kind = type(value.flat[wrong]).__name__
             raise ConfigError(entry(name, value, wrong), f"is a {kind}, not an exact number: make arrays with exactformer.array")

@@ -78,8 +78,8 @@ def _refuse_constant(text: str) -> NoReturn:
     raise _Problem(f"{text} is not a number to compute with")
 
 
-def toml_table(text: str, name: str, refusal: type[Refused]) -> dict[str, Any]:
-    """TOML whose texts command no terminal.
+def toml_table(text: str, name: str, refusal: type[Refused], unread: str = "") -> dict[str, Any]:
+    """TOML whose texts command no terminal. In the table `unread` a large array of numbers stays a `NumberArray`.
 
     >>> toml_table("a = 0.50", "x.toml", Refused)
     {'a': '0.50'}
@@ -88,7 +88,7 @@ def toml_table(text: str, name: str, refusal: type[Refused]) -> dict[str, Any]:
     if arrays:
         with suppress(refusal):  # which is said of the whole text
             document = _parsed(shorter, name, refusal)
-            if put_back(document, arrays):
+            if put_back(document, arrays, unread):
                 return document
     return _parsed(text, name, refusal)
 

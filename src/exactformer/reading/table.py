@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from exactformer.messages import Refused, quoted, short
 from exactformer.numbers import Exact, exact
-from exactformer.reading.number_arrays import Decimal
+from exactformer.reading.number_arrays import Decimal, NumberArray
 from exactformer.reading.toml_places import Located
 
 _MISSING: Any = object()
@@ -73,7 +73,8 @@ class Table:
     def take(self, field: str, default: Any = _MISSING) -> Any:
         self.taken.add(field)
         if field in self.raw:
-            return self.raw[field]
+            value = self.raw[field]
+            return value.listed() if isinstance(value, NumberArray) else value
         if default is _MISSING:
             near = get_close_matches(field, self.raw, 1, 0.7)
             raise self.error(field, f"is missing ({short(near[0])} is there: did you mean that?)" if near else "is missing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import MISSING
 from dataclasses import fields as declared_fields
 from functools import cache
@@ -24,7 +25,7 @@ from exactformer.model.weights import assembled, declared
 from exactformer.numbers import Exact, Number, Undecided, UndefinedValue, closed_form
 from exactformer.numbers.arrays import Array, zeros
 from exactformer.numbers.parse import exact_many
-from exactformer.reading import Decimal, described
+from exactformer.reading import Decimal, NumberArray, described
 from exactformer.tokenizers import Tokenizer
 from exactformer.worksheets.reader import Table
 
@@ -228,6 +229,12 @@ def _weight(fields: Table, name: str, metadata: Any, config: Config) -> Array | 
 
 def _array(fields: Table, name: str, shape: tuple[int, ...]) -> Array:
     """An array of the given shape; the axis of a single head may be left out."""
+    large = fields.raw.get(name)
+    if isinstance(large, NumberArray) and large.shape in (shape, shape[1:] if shape[0] == 1 else shape):
+        with suppress(ValueError):  # which is said of the number that is at fault
+            made = large.numbers().reshape(shape)
+            fields.taken.add(name)
+            return made
     value = fields.take(name)
     if isinstance(value, str):
         return _shorthand(fields, name, value, shape)

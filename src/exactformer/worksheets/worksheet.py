@@ -294,7 +294,7 @@ def loads(text: str, name: str = "worksheet") -> Worksheet:
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    return toml_table(text, name, WorksheetError)
+    return toml_table(text, name, WorksheetError, unread="weights")
 
 
 def read(raw: dict[str, Any], name: str, folder: Path | None = None) -> Worksheet:
