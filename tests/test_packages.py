@@ -103,6 +103,17 @@ def test_what_the_wheel_says_of_itself(packages: Path) -> None:
     assert len(re.findall("^Classifier: ", said, re.MULTILINE)) == len(PROJECT["classifiers"])
 
 
+def test_what_an_index_shows_leads_nowhere_that_it_does_not_have(packages: Path) -> None:
+    (wheel,) = packages.glob("*.whl")
+    said = zipfile.ZipFile(wheel).read(f"exactformer-{exactformer.__version__}.dist-info/METADATA").decode()
+    shown, readme = said.partition("\n\n")[2], (ROOT / "README.md").read_text(encoding="utf-8")
+    assert {target for target in re.findall(r"\]\(([^)]*)\)", shown) if not target.startswith(("https:", "#"))} == set()
+    assert "docs/images" not in shown
+    assert "`docs/web.md`" in shown
+    assert re.findall("(?m)^#+ .*", shown) == re.findall("(?m)^#+ .*", readme)
+    assert re.findall(r"(?ms)^```.*?^```$", shown) == re.findall(r"(?ms)^```.*?^```$", readme)
+
+
 def test_a_trace_from_an_empty_folder(program: Path, tmp_path: Path) -> None:
     done = alone(program, tmp_path, "trace")
     assert (done.returncode, re.sub(r"(?m)^exactformer: \d+ s, .*\n", "", done.stderr)) == (0, "")
@@ -138,7 +149,7 @@ def test_versions_agree() -> None:
 
 
 def test_pictures_of_the_readme_are_there() -> None:
-    """A package index has no files beside the text: CONTRIBUTING.md says what these paths become."""
+    """A package index has no files beside the text: setup.py takes them out of what it shows."""
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert pictures
     for picture in pictures:

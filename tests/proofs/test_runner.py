@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -160,7 +161,8 @@ def test_an_exception_names_its_case_and_keeps_the_others(tmp_path: Path, worker
     divide = functools.partial(divmod, 12)
     with pytest.raises(CaseError) as caught:
         list(run(divide, [1, 2, 3, 0], fingerprint="squares", journal=journal, workers=workers))
-    assert str(caught.value) == "case 3 (0): ZeroDivisionError: integer division or modulo by zero"
+    said = r"case 3 \(0\): ZeroDivisionError: (integer )?division (or modulo )?by zero"  # Python 3.14 says less
+    assert re.fullmatch(said, str(caught.value))
     assert "in compute" in caught.value.__notes__[0]
     assert workers == 2 or kept(journal, 4) == {0, 1, 2}
 
