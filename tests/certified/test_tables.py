@@ -1,4 +1,4 @@
-"""Tables of GELU at negative points, which follow from those at positive ones (Lemma 6), and turns cut from longer tables (Lemma 23)."""
+"""Tables of GELU at negative points, which follow from positive ones, and turns cut from longer tables (Lemmas 6 and 23)."""
 
 from __future__ import annotations
 
