@@ -219,14 +219,21 @@ def test_what_rational_weights_lose(digits: int) -> None:
 
 def spectral_ratio(a: Any) -> Fraction:
     """‖A‖² over its bound, for a matrix of rank one."""
-    (bound,) = norms._gram_bounds(a, norms.frobenius(a))
-    return sum((fractions(a) ** 2).ravel()) / Fraction(float(bound))
+    return sum((fractions(a) ** 2).ravel()) / Fraction(square_bound(a))
 
 
-def test_spectral_norms_trust_neither_the_guess_nor_the_factor(monkeypatch: pytest.MonkeyPatch) -> None:
+def square_bound(a: Any) -> float:
+    gram = norms.Gram.of([a])
+    return float(norms._bounds_of(gram.products[None], gram.columns, np.array([gram.norm]))[0])
+
+
+@pytest.mark.parametrize("panel", [1, 2, 3, 64])
+def test_spectral_norms_trust_neither_the_guess_nor_the_factor(panel: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lemma 16 holds for any μ and any L: here 0 and a tenth, and 0; then the residual is all there is."""
     a = np.outer(np.arange(1.0, 6), np.arange(2.0, 9))
-    monkeypatch.setattr(np.linalg, "cholesky", np.zeros_like)
+    monkeypatch.setattr(norms, "_PANEL", panel)
+    for guessed in ("cholesky", "inv"):
+        monkeypatch.setattr(np.linalg, guessed, np.zeros_like)
     for share in (0.0, 0.1):
         monkeypatch.setattr(norms, "_largest_eigenvalue", lambda gram, share=share: share * float(np.trace(gram)))
         assert Fraction(1, 2) < spectral_ratio(a) <= 1
@@ -244,12 +251,30 @@ def test_the_rounding_of_a_gram_matrix_is_in_its_bound(monkeypatch: pytest.Monke
     assert spectral_ratio(a) > 1
 
 
+@pytest.mark.parametrize(("panel", "wrong"), [(2, "cholesky"), (64, "cholesky"), (2, "inv")])
+def test_what_a_wrong_factor_leaves_is_in_the_residual(panel: int, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the same in fractions: μI − G − LLᵀ for the L that was used."""
+    random = np.random.default_rng(panel)
+    gram = random.integers(-9, 10, (5, 7)).astype(float)
+    gram, held = gram @ gram.T, []
+    right = getattr(np.linalg, wrong)
+    monkeypatch.setattr(norms, "_PANEL", panel)
+    monkeypatch.setattr(np.linalg, wrong, lambda x: right(x) * 1.1)
+    monkeypatch.setattr(np, "zeros_like", lambda x, full=np.zeros_like: held.append(full(x)) or held[-1])
+    mu = 2.0 * np.trace(gram)
+    rest, factor = norms._rest(gram[None], np.array([mu]))
+    upper = fractions(held[0][0])
+    true = sum(((mu * np.eye(5, dtype=int) - fractions(gram) - upper.T @ upper) ** 2).ravel())
+    assert Fraction(999, 1000) < true / Fraction(float(rest[0])) ** 2 <= 1
+    assert Fraction(999, 1000) < sum((upper**2).ravel()) / Fraction(float(factor[0])) ** 2 <= 1
+
+
 def test_every_rounding_on_the_way_to_a_spectral_norm_is_in_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """2I, with μ = 8 and L = 2I: the residual is 0, so what the bound has above 8 is for rounding; UP is put to 1, to hide none."""
     size = 200
     monkeypatch.setattr(norms, "_largest_eigenvalue", lambda gram: 8.0)
     monkeypatch.setattr(norms, "_ABOVE", 1.0)
     monkeypatch.setattr(bounds, "UP", 1.0)
-    (bound,) = norms._gram_bounds(2 * np.eye(size), norms.frobenius(2 * np.eye(size)))
+    bound = square_bound(2 * np.eye(size))
     above = (gamma(size + 2) + gamma(size)) * 4 * size + 2 * U * Fraction(size**0.5) * 12
-    assert Fraction(999, 1000) < (Fraction(float(bound)) - 8) / above < Fraction(1001, 1000)
+    assert Fraction(999, 1000) < (Fraction(bound) - 8) / above < Fraction(1001, 1000)

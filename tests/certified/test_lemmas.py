@@ -136,7 +136,7 @@ MUTATIONS: list[tuple[str, Any, str, Any]] = [
     ("soft caps (Lemma 30)", bounds, "soft_cap", times(0.05, bounds.soft_cap)),
     ("soft caps (Lemma 30)", bounds, "FLOAT_CAP", bounds.UNIT),
     ("attention with a soft cap (Lemma 30)", moving, "by_cap", lambda upper, *rest: np.zeros(upper.shape[:2])),
-    ("spectral norms (Lemma 16)", norms, "_gram_bounds", lambda a, norm: [0.98 * np.linalg.norm(a, 2) ** 2]),
+    ("spectral norms (Lemma 16)", norms, "_bounds_of", lambda grams, *rest: 0.98 * np.linalg.norm(grams, 2, axis=(1, 2))),
     ("products of balls (Lemmas 3, 4, 18 and 19)", bounds, "gamma", nothing),
     ("products of balls (Lemmas 3, 4, 18 and 19)", bounds, "slices", nothing),
     ("products of balls (Lemmas 3, 4, 18 and 19)", weights.Matrix, "column_sizes", lambda self, gain: np.zeros(self.outputs)),

@@ -16,6 +16,7 @@ from exactformer.numbers.enclosure import ball, precision
 
 RATIONAL_BITS = 20 * BITS  # of the fraction of a weight of a matrix that is no float
 VECTOR_BITS = (MOST + 1) * BITS  # of a constant, or of an entry of a vector: enough for a limb more than there are
+_PIECE = 1 << 16  # weights that are dealt with at a time
 
 
 def integers(numbers: Any, bits: int) -> tuple[Any, bool]:
@@ -50,6 +51,18 @@ def floats_of(weights: Any) -> Any:
             raise InputError("a weight is infinite or not a number")
         return floats
     return np.array([_nearest_float(number) for number in weights.flat]).reshape(weights.shape)
+
+
+def in_lines(matrix: Any) -> tuple[Any, bool]:
+    """A matrix with its lines as they lie in memory, and whether these are its columns."""
+    turned = matrix.strides[0] < matrix.strides[1] and not matrix.flags.c_contiguous
+    return (matrix.T, True) if turned else (matrix, False)
+
+
+def pieces(lines: Any) -> list[slice]:
+    """Some lines at a time: what is made of them on the way stays in the cache of the processor."""
+    step = max(1, _PIECE // max(1, lines.shape[1]))
+    return [slice(start, min(start + step, len(lines))) for start in range(0, len(lines), step)]
 
 
 def one_more(weights: Any) -> Any:

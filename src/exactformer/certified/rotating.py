@@ -15,28 +15,40 @@ from exactformer.certified.tables import nearest_integer
 from exactformer.numbers.enclosure import precision
 
 Angle = Callable[[int, int], arb]  # of a position and a pair, in balls of the precision at which it is called
+Table = tuple[Any, Any]  # cosines and sines: [n + 1, positions, pairs], or floats [positions, pairs]
 Pairs = Literal["halves", "neighbours"]  # entry i turns with i + rotary/2, or 2i with 2i + 1
 _SPARE = 96  # bits of the balls beyond those of the table: angles lose the bits of a position
 _AT_ONCE = 64  # positions
 
 
 class Turns:
-    """Cosines and sines of the angles of some pairs at every position, in as many limbs as asked for; made when first asked for."""
+    """Cosines and sines of the angles of some pairs at every position, made when first asked for.
+
+    Those in fewer limbs are the first limbs of those in the most that were asked for (Lemma 23).
+    """
 
     def __init__(self, angle: Angle, pairs: int) -> None:
         self.angle, self.pairs = angle, pairs
-        self._held: dict[int, tuple[Any, Any]] = {}
+        self._floats: Table | None = None
+        self._limbs: Table | None = None
+        self._most = FLOAT  # limbs of the table that shorter ones are cut from
 
-    def at(self, n: int, start: int, stop: int) -> tuple[Any, Any]:
+    def at(self, n: int, start: int, stop: int) -> Table:
         """Of positions from `start` up to `stop`: in n + 1 limbs, [n + 1, T, pairs], or in floats where n is 0."""
-        cosines, sines = self._held.get(n, (None, None))
-        known = 0 if cosines is None else cosines.shape[-2]
-        if known < stop:
-            upto = -(-stop // _AT_ONCE) * _AT_ONCE
-            new = _table(self.angle, self.pairs, n, range(known, upto))
-            cosines, sines = new if cosines is None else (_longer(cosines, new[0]), _longer(sines, new[1]))
-            self._held[n] = cosines, sines
-        return cosines[..., start:stop, :], sines[..., start:stop, :]
+        if n == FLOAT:
+            self._floats = self._upto(self._floats, FLOAT, stop)
+            return self._floats[0][start:stop], self._floats[1][start:stop]
+        if n > self._most:
+            self._most, self._limbs = n, None
+        self._limbs = self._upto(self._limbs, self._most, stop)
+        return self._limbs[0][: n + 1, start:stop], self._limbs[1][: n + 1, start:stop]
+
+    def _upto(self, held: Table | None, n: int, stop: int) -> Table:
+        known = 0 if held is None else held[0].shape[-2]
+        if held is not None and known >= stop:
+            return held
+        new = _table(self.angle, self.pairs, n, range(known, -(-stop // _AT_ONCE) * _AT_ONCE))
+        return new if held is None else (_longer(held[0], new[0]), _longer(held[1], new[1]))
 
 
 def _longer(held: Any, new: Any) -> Any:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified import bounds
+from exactformer.certified.constants import floats_of, in_lines
+from exactformer.certified.constants import pieces as pieces_of
 from exactformer.certified.limbs import BASE, BITS, HALF, Limbs, OutOfRangeError, carry, check_first
 
 COLUMN = 2.0**32.5  # most that the entries of a column may sum to over all slices: times 2^20 that stays below 2^53
@@ -26,14 +28,13 @@ class Sliced:
 
     def __init__(self, stacked: Any, shift: int, rows: int, apart: list[tuple[int, int, list[float]]]) -> None:
         self.stacked, self.shift, self.rows, self.apart = stacked, shift, rows, _Apart(apart)
-        columns = np.abs(stacked).sum(axis=0)
-        below = np.abs(stacked[rows:]).sum(axis=0) if len(stacked) > rows else np.zeros_like(columns)
+        first, below = _column_sums(stacked[:rows]), _column_sums(stacked[rows:])
+        columns = first + below
         for _, column, digits in apart:
             columns[column] += sum(map(abs, digits))
             below[column] += sum(map(abs, digits))
         if columns.size and not columns.max() <= COLUMN:  # integers below 2^53: these sums are exact
             raise AssertionError("a column of slices is too large for exact products")
-        first = columns - below
         self.first, self.below = (float(sums.max()) if sums.size else 0.0 for sums in (first, below))
 
     @property
@@ -106,34 +107,84 @@ def _largest(x: Any) -> float:
 
 
 def from_floats(matrix: Any) -> Sliced:
-    """The slices of a matrix of floats [K, N]: exact."""
+    """The slices of a matrix of floats [K, N], of whatever length: exact."""
     with np.errstate(over="ignore"):
-        largest = min(float(np.abs(matrix).sum(axis=0, dtype=np.float64).max()), 2.0**1000) if matrix.size else 0.0
+        largest = min(float(_column_sums(matrix).max()), 2.0**1000) if matrix.size else 0.0
     shift = 0 if largest == 0 else min(_HIGHEST, math.floor(32.6 - math.log2(largest)))
     shift = shift - _ROOM if shift > _ROOM else min(shift, 0)
     while True:
         if shift < 0:
             raise OutOfRangeError("weights too large: a column sums to more than 2^32")
-        slices, apart = _cut(np.multiply(matrix, 2.0**shift, dtype=np.float64))  # exact: the shift is at most 2^63
         try:
-            return Sliced(np.concatenate(slices) if len(slices) > 1 else slices[0], shift, len(matrix), apart)
+            return _cut(matrix, shift)
         except AssertionError:
             shift -= 1
 
 
-def _cut(rest: Any) -> tuple[list[Any], list[tuple[int, int, list[float]]]]:
-    """The slices of floats, which are used up on the way."""
-    slices = [_taken(rest)]
-    while (left := np.count_nonzero(rest)) > max(_FEW, rest.size * _SHARE) or (left and rest.size <= _FEW):
+def _column_sums(matrix: Any) -> Any:
+    """Σ |entries| of every column."""
+    lines, turned = in_lines(matrix)
+    found = [np.abs(floats_of(lines[piece])).sum(axis=int(turned)) for piece in pieces_of(lines)] or [np.zeros(len(lines.T))]
+    return np.concatenate(found) if turned else np.sum(found, axis=0)
+
+
+def _cut(matrix: Any, shift: int) -> Sliced:
+    """The slices of floats times 2^shift, which is at most 2^63: scaling is exact."""
+    lines, turned = in_lines(matrix)
+    most = max(_FEW, lines.size * _SHARE) if lines.size > _FEW else 0
+    pieces, rows = pieces_of(lines), len(matrix)
+
+    def left(piece: slice, slices: list[Any]) -> Any:
+        """What slices leave of some lines, made 2^21 times larger by each."""
+        rest = np.multiply(floats_of(lines[piece]), 2.0**shift, dtype=np.float64)
+        for made in slices:
+            rest -= made[piece]
+            rest *= BASE
+        return rest
+
+    expected = _expected(left(pieces[0], []), most / lines.size) if pieces else 1
+    stacked = np.empty((lines.shape[0], expected * rows) if turned else (expected * rows, lines.shape[1]))
+    slices: list[Any] = []
+    while True:
         if len(slices) == _MOST_SLICES:
             raise OutOfRangeError("weights of too many magnitudes in one matrix")
-        slices.append(_taken(rest))
-    rows, columns = np.nonzero(rest) if rest.flags.c_contiguous else reversed(np.nonzero(rest.T))  # as they lie: that is faster
-    values, levels = rest[rows, columns], []
-    while values.any():
-        levels.append(_taken(values))
+        here = slice(len(slices) * rows, (len(slices) + 1) * rows)
+        whole = np.empty(lines.shape) if len(slices) >= expected else stacked[:, here] if turned else stacked[here]
+        count, places, values = 0, [], []
+        for piece in pieces:
+            rest = left(piece, slices)
+            np.rint(rest, out=whole[piece])
+            rest -= whole[piece]
+            found = np.flatnonzero(rest != 0)
+            count += len(found)
+            if count <= most:  # else there is a slice more, which takes them all
+                places.append(found + piece.start * lines.shape[1])
+                values.append(rest.ravel()[found] * BASE)
+        slices.append(whole)
+        if count <= most:
+            break
+    if len(slices) != expected:
+        stacked = np.concatenate(slices, axis=1 if turned else 0)
+    line, other = np.divmod(np.concatenate(places), lines.shape[1]) if places else (np.zeros(0, np.intp),) * 2
+    return Sliced(stacked.T if turned else stacked, shift, rows, _apart((other, line) if turned else (line, other), values))
+
+
+def _expected(rest: Any, share: float) -> int:
+    """How many slices a few lines take, so that these are put where they belong; nothing depends on it."""
+    for count in range(1, _MOST_SLICES):
+        _taken(rest)
+        if np.count_nonzero(rest) <= rest.size * share:
+            return count
+    return _MOST_SLICES
+
+
+def _apart(places: tuple[Any, Any], values: list[Any]) -> list[tuple[int, int, list[float]]]:
+    """Entries of which something is left: their further digits."""
+    rest, levels = np.concatenate(values) if values else np.zeros(0), []
+    while rest.any():
+        levels.append(_taken(rest))
     digits = np.stack(levels, axis=1).tolist() if levels else []
-    return slices, [(int(row), int(column), _trimmed(d)) for row, column, d in zip(rows, columns, digits, strict=True)]
+    return [(int(row), int(column), _trimmed(d)) for row, column, d in zip(*places, digits, strict=True)]
 
 
 def _taken(rest: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ GRID = 8  # bits of the step between points
 STEP = 2.0**-GRID
 _FLOAT_BITS = 46  # that the orders in floats supply, after what their bound takes off
 _SPARE = 64  # bits of the balls beyond those of the tables
+_HALF, _NEAR = arb(1) / 2, arb(2) ** -10
 _NARROW = arb(2) ** -150  # of balls whose midpoints become floats
 _GROW = 3  # tables are built for so many limbs more than asked for, lest each attempt builds them again
 
@@ -48,42 +50,63 @@ class Table:
 
 def nearest_integer(ball: arb, bits: int) -> int:
     """The integer nearest to ball · 2^bits, or next to it: the error is below 1/2 + 2^−10 (Lemma 6)."""
-    scaled = ball * arb(2) ** bits
-    if not scaled.rad() < arb(2) ** -10:
+    scaled = ball * _power(bits)
+    if not scaled.rad() < _NEAR:
         raise ArithmeticError("a table of too little precision")
-    return int((scaled.mid() + arb(1) / 2).floor().unique_fmpz())
+    return int((scaled.mid() + _HALF).floor().unique_fmpz())
+
+
+@functools.cache
+def _power(bits: int) -> arb:
+    """2^bits, exactly."""
+    return arb(2) ** bits
 
 
 def _table(n: int, last: int, series: Callable[[int, int], Sequence[Any]], beyond: float, outside: float) -> Table:
+    """Of an f with f(−x) = f(x) − x: what it is at −p follows from p, number by number (Lemma 6)."""
     limb_counts, degree = orders(n)
-    first, points = -(last << GRID), (last << (GRID + 1)) + 1
+    points = (last << GRID) + 1
     integers = [np.empty(points, dtype=object) for _ in limb_counts]
-    floats = np.empty((degree + 1, points))
+    floats = np.empty((degree + 1, 2 * points - 1))
     before = flint.ctx.cap
     with precision(BITS * n + _SPARE):
         flint.ctx.cap = degree + 1
         try:
             for place in range(points):
-                coefficients = series(first + place, degree + 1)
+                coefficients = series(place, degree + 1)
                 for k, m in enumerate(limb_counts):
                     integers[k][place] = nearest_integer(coefficients[k], BITS * (m - 1))
+                there, back = points - 1 + place, points - 1 - place
                 for k in range(degree + 1):
-                    if not coefficients[k].rad() < _NARROW:
-                        raise ArithmeticError("a table of too little precision")
-                    floats[k, place] = float(coefficients[k].mid())
+                    floats[k, there] = _near_float(coefficients[k])
+                    floats[k, back] = -floats[k, there] if k % 2 else floats[k, there]
+                floats[0, back] = _near_float(coefficients[0] - arb(place) / 2**GRID)
+                floats[1, back] = _near_float(1 - coefficients[1])
         finally:
             flint.ctx.cap = before
-    return Table(n, first, [from_integers(v, m) for v, m in zip(integers, limb_counts, strict=True)], floats, beyond, outside)
+    limbs = []
+    for k, (at, m) in enumerate(zip(integers, limb_counts, strict=True)):
+        limbs.append(from_integers(np.concatenate([_mirrored(at, k, BITS * (m - 1))[:0:-1], at]), m))
+    return Table(n, -(last << GRID), limbs, floats, beyond, outside)
+
+
+def _near_float(ball: arb) -> float:
+    if not ball.rad() < _NARROW:
+        raise ArithmeticError("a table of too little precision")
+    return float(ball.mid())
+
+
+def _mirrored(integers: Any, order: int, bits: int) -> Any:
+    """Coefficients of an order at 0, −1, −2, … steps from those at 0, 1, 2, …, times 2^bits: f(−p + d) = f(p − d) − p + d."""
+    if order == 0:
+        return integers - np.arange(len(integers), dtype=object) * (1 << (bits - GRID))
+    return (1 << bits) - integers if order == 1 else -integers if order % 2 else integers
 
 
 def _gelu_tanh(at: int, length: int) -> Any:
-    """x/2·(1 + tanh u) = x/(1 + e^−2u), u = √(2/π)·(x + 0.044715 x³)"""
+    """x/2·(1 + tanh u) = x/(1 + e^−2u), u = √(2/π)·(x + 0.044715 x³), at points that are not negative"""
     x = arb_series([arb(at) / 2**GRID, 1], length)
-    twice = _twice_inner(x)
-    if at >= 0:
-        return x / (1 + (-twice).exp())
-    power = twice.exp()
-    return x * power / (1 + power)
+    return x / (1 + (-_twice_inner(x)).exp())
 
 
 def _twice_inner(x: Any) -> Any:

@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from exactformer.certified import bounds
-from exactformer.certified.ball import row_norms
-from exactformer.certified.constants import RATIONAL_BITS, VECTOR_BITS, floats_of, integers
+from exactformer.certified.constants import RATIONAL_BITS, VECTOR_BITS, floats_of, in_lines, integers, pieces
 from exactformer.certified.directions import Grams, grams
-from exactformer.certified.limbs import BITS, Limbs, from_integers, split
-from exactformer.certified.norms import frobenius, spectral, spectral_beside
+from exactformer.certified.limbs import BITS, Limbs, check_terms, from_integers, split
+from exactformer.certified.norms import Gram, frobenius, spectral, spectral_each
 from exactformer.certified.slices import Sliced, check_blas, from_floats
 from exactformer.certified.slices import from_integers as slices_from_integers
 
@@ -93,7 +92,7 @@ class Matrix:
     def _slices(self, columns: slice) -> Sliced:
         if self.rational:
             return slices_from_integers(self._integers[0][:, columns], RATIONAL_BITS)
-        return from_floats(self._floats(columns))
+        return from_floats(self._given(columns))
 
     def _parts(self) -> list[slice]:
         """A wide matrix some columns at a time: what is made on the way is as large as a part."""
@@ -101,14 +100,20 @@ class Matrix:
         return [slice(start, min(start + width, self.outputs)) for start in range(0, self.outputs, width)]
 
     def _floats(self, columns: slice) -> Any:
+        """[K, columns] in float64."""
+        return floats_of(self._given(columns))
+
+    def _given(self, columns: slice) -> Any:
         """[K, columns]: of the pieces that they belong to."""
         first, last, _ = columns.indices(self.outputs)
         found, start = [], 0
         for piece in self.pieces:
             stop = start + piece.shape[1]
             if start < last and first < stop:
-                found.append(floats_of(piece[:, max(first, start) - start : min(last, stop) - start]))
+                found.append(piece[:, max(first, start) - start : min(last, stop) - start])
             start = stop
+        if len({part.dtype for part in found}) > 1:
+            found = list(map(floats_of, found))
         return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
     @functools.cached_property
@@ -126,21 +131,41 @@ class Matrix:
     @functools.cached_property
     def frobenius(self) -> float:
         """At least the Frobenius norm of the whole matrix."""
-        return self._known("all", lambda: frobenius(np.array([frobenius(floats_of(piece)) for piece in self.pieces])) * bounds.UP)
+        return self._known("all", lambda: math.sqrt(float(self._squares[0].sum())) * bounds.UP + bounds.TINY)
 
     @functools.cached_property
     def row_sizes(self) -> Any:
         """At least the L2 norms of the rows."""
-        return row_norms(self._floats(slice(None)))
+        return np.sqrt(self._squares[0]) * bounds.UP + bounds.TINY
 
     def column_sizes(self, gain: Vector | None) -> Any:
         """At least the L2 norms of the columns, with the rows times γ if there is a gain: Lemma 18."""
         name = "" if gain is None else gain.name
         if name not in self._columns:
-            factor = 1.0 if gain is None else gain.floats[:, None]
-            sizes = [row_norms((self._floats(columns) * factor).T) for columns in self._parts()]
-            self._columns[name] = np.concatenate(sizes) * bounds.UP
+            sums = self._squares[1] if gain is None else self._squares_of(gain)[1]
+            self._columns[name] = (np.sqrt(sums) * bounds.UP + bounds.TINY) * bounds.UP
         return self._columns[name]
+
+    @functools.cached_property
+    def _squares(self) -> tuple[Any, Any]:
+        return self._squares_of(None)
+
+    def _squares_of(self, gain: Vector | None) -> tuple[Any, Any]:
+        """Sums of the squares of each row, and of each column."""
+        check_terms(self.inputs, self.outputs)
+        rows, columns = np.zeros(self.inputs), np.zeros(self.outputs)
+        start = 0
+        for piece in self.pieces:
+            lines, turned = in_lines(piece)
+            by_line, by_place = (columns[start : start + piece.shape[1]], rows)[:: 1 if turned else -1]
+            for some in pieces(lines):
+                part = floats_of(lines[some])
+                if gain is not None:
+                    part = part * (gain.floats if turned else gain.floats[some, None])
+                by_line[some] += np.einsum("ij,ij->i", part, part)
+                by_place += np.einsum("ij,ij->j", part, part)
+            start += piece.shape[1]
+        return rows, columns
 
     def largest_column(self, gain: Vector | None) -> float:
         """At least the largest of these."""
@@ -153,21 +178,23 @@ class Matrix:
     def norm(self, piece: int | None = 0, gain: Vector | None = None) -> float:
         """At least ‖diag(γ) W‖₂ (Lemma 16), of one piece or of all side by side. Then those of the pieces are known, too."""
 
-        def gained(piece: Any) -> Any:
-            a = floats_of(piece)
-            return a if gain is None else gain.floats[:, None] * a
+        def spectral(gram: Gram) -> float:
+            return gram.spectral(4 * bounds.UNIT * gram.norm)
 
         def compute() -> float:
             if piece is not None:
-                a = gained(self.pieces[piece])
-                return spectral(a, 4 * bounds.UNIT * frobenius(a))
+                whole = self.pieces[piece]
+                return spectral(Gram.of(_gained(whole, gain, by_rows=whole.shape[0] <= whole.shape[1])))
             if any(part.shape[1] < self.inputs for part in self.pieces):
-                a = np.concatenate(list(map(gained, self.pieces)), axis=1)
-                return spectral(a, 4 * bounds.UNIT * frobenius(a))
-            each, together = spectral_beside(map(gained, self.pieces), 4 * bounds.UNIT)
-            for n, norm in enumerate(each):
-                self._known(named(n), functools.partial(float, norm))
-            return together
+                by_rows = self.inputs <= self.outputs
+                return spectral(Gram.of(_gained(np.concatenate(list(map(floats_of, self.pieces)), axis=1), gain, by_rows)))
+            together = None
+            for n, each in enumerate(self.pieces):
+                gram = Gram.of(_gained(each, gain, by_rows=True))
+                self._known(named(n), functools.partial(spectral, gram))
+                together = gram if together is None else together.beside(gram)
+            assert together is not None
+            return spectral(together)
 
         def named(piece: int | None) -> str:
             name = "side by side" if piece is None else str(piece)
@@ -178,16 +205,12 @@ class Matrix:
     def head_norms(self, piece: int, heads: int, gain: Vector | None = None) -> Any:
         """[heads]: the same of each head, which has the columns of a piece that are next to each other."""
         name = "" if gain is None else gain.name
-        each = (functools.partial(self._head_norm, piece, heads, gain, h) for h in range(heads))
-        return np.array([self._known(f"{piece}.{h}|{name}", compute) for h, compute in enumerate(each)])
 
-    def _head_norm(self, piece: int, heads: int, gain: Vector | None, head: int) -> float:
-        whole = self.pieces[piece]
-        width = whole.shape[1] // heads
-        a = floats_of(whole[:, head * width : (head + 1) * width])
-        if gain is not None:
-            a = gain.floats[:, None] * a
-        return spectral(a, 4 * bounds.UNIT * frobenius(a))
+        @functools.cache
+        def computed() -> list[float]:
+            return spectral_each(self.heads(piece, heads, gain), 4 * bounds.UNIT)
+
+        return np.array([self._known(f"{piece}.{h}|{name}", functools.partial(lambda h: computed()[h], h)) for h in range(heads)])
 
     def heads(self, piece: int, heads: int, gain: Vector | None) -> Any:
         """diag(γ) W of each head, [heads, inputs, width], right to 4u."""
@@ -211,15 +234,30 @@ class Matrix:
         """At least ‖diag(γ) W₁ W₂‖₂ (Lemma 16)."""
 
         def compute() -> float:
-            a, b = floats_of(self.pieces[0]), floats_of(second.pieces[0])
-            if gain is not None:
-                a = gain.floats[:, None] * a
-            return spectral(a @ b, bounds.gamma(self.outputs + 8) * frobenius(a) * frobenius(b))
+            product, norms = np.zeros((self.inputs, second.outputs)), []
+            read, written = _gained(self.pieces[0], gain, True), _gained(second.pieces[0], None, False, self.inputs)
+            for a, b in zip(read, written, strict=True):
+                product += a @ b.T
+                norms.append([frobenius(a), frobenius(b)])
+            first, last = map(frobenius, np.transpose(norms))
+            return spectral(product, bounds.gamma(self.outputs + 8) * first * last)
 
         return self._known(f"{'' if gain is None else gain.name}|{second.name}", compute)
 
     def _known(self, what: str, compute: Callable[[], float]) -> float:
         return self.verified.known(f"{self.name}[{what}]", compute)
+
+
+def _gained(matrix: Any, gain: Vector | None, by_rows: bool, width: int | None = None) -> Iterator[Any]:
+    """diag(γ) W in float64, some columns at a time, as many as fit with `width` rows; or, unless `by_rows`, its transpose."""
+    count, length = matrix.shape if by_rows else matrix.shape[::-1]
+    step = max(1, _PART // max(1, width or count))
+    for start in range(0, length, step):
+        here = slice(start, start + step)
+        part = floats_of(matrix[:, here] if by_rows else matrix[here])
+        if gain is not None:
+            part = gain.floats[slice(None) if by_rows else here, None] * part
+        yield part if by_rows else part.T
 
 
 class Keeping:
