@@ -122,7 +122,7 @@ def test_norms_that_are_added_are_the_same_on_the_command_line_and_on_the_page(n
         (["grad", "capstone"], "--target: is missing: the loss is the cross-entropy of target tokens: give one for each position"),
         (["grad", "length4", "--target", "I"], "--target: the model has no logits, so it has no loss: give --upstream"),
         (["certify", "capstone", "--tolerance", "1"], "--tolerance: goes with --expect"),
-        (["prove", "induction", "--length", "2", "--ids", "0"], "--ids: does not go with --length"),
+        (["prove", "induction", "--length", "2", "--ids", "0"], "--ids: does not go with --length alone: it goes with --schedule"),
     ],
 )
 def test_one_line_says_what_to_give(args: list[str], problem: str) -> None:

@@ -74,7 +74,11 @@ def test_the_certificate_is_written_and_verified(folder: str, tokens: list[int],
     path.write_text(re.sub(r'("margin": \["\d\.\d\d)\d', lambda m: m[1] + "0", text, count=1), encoding="utf-8")
     done = run(folder, "--verify", str(path))
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith(f"refused: {path}, line {line}: tokens[0].margin")
+    first, second, *rest = done.stdout.splitlines()
+    assert first.endswith("sha256: the checksum does not fit: the file was changed after it was written")
+    assert second.startswith(f"refused: {path}, line {line}: tokens[0].margin")
+    assert all("says" in each for each in rest)
+    assert [each.endswith("(no claim)") for each in rest] == [".layers[" in each for each in rest]
 
 
 def test_another_model_is_refused(folder: str, tmp_path: Path) -> None:

@@ -164,3 +164,11 @@ def test_grades_as_data(tmp_path: Path) -> None:
     assert "\n'=cmd(),1," in exercises.grades_csv(grades)
     assert "| ana | equal | equal | 2 of 2 right |" in exercises.grades_markdown(grades)
     assert grades.status == 1
+
+
+def test_steps_have_short_names_as_in_trace_and_check() -> None:
+    short = sheet(cells=("pattern[0, 1, 0]", "sum pattern[0, 1]", "W_Q[0, 0, 0]"), vary="cells")
+    assert [cell.name for cell in short.cells] == [SHARE, "sum blocks.0.attn.pattern[0, 1]", "blocks.0.attn.W_Q[0, 0, 0]"]
+    assert read_text(written(short), "key").cells[0].name == SHARE
+    with pytest.raises(ExerciseError, match=r"'out' could be blocks\.0\.attn\.out, .* say which"):
+        sheet(cells=("out[0, 0]",))

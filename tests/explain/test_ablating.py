@@ -155,6 +155,18 @@ def test_in_python_it_is_what_the_command_says(tmp_path: Path) -> None:
         load("induction").trace("a b a").ablate()
 
 
+def test_a_lead_that_does_not_exist_is_undefined_and_not_undecided() -> None:
+    part = "blocks.0.attn.head.0=zero"
+    found = load("capstone").trace("a b").ablate(part)
+    assert found.undefined == "after: blocks.0.ln1 at position 1: the variance is 0 and ε is 0, so it is not divided"
+    assert "is undefined after: blocks.0.ln1 at position 1" in str(found)
+    assert "undecided" not in str(found) + found._repr_html_()
+    assert "is undefined after" in found._repr_html_()
+    asked = command("explain", "capstone", "--ablate", part)
+    assert (asked.returncode, "undecided" in asked.stdout) == (0, False)
+    assert load("capstone").trace("a b").ablate("blocks.0.mlp=zero").undefined is None
+
+
 def test_another_text_is_cut_up_as_the_first_was() -> None:
     t = load("stories").trace(prompt="Once upon a time", arithmetic="float64")
     found = t.ablate("blocks.4.mlp=from Once upon a day")

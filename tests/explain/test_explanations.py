@@ -121,6 +121,28 @@ def test_the_lens_ends_with_what_the_model_says() -> None:
         assert (last.token, last.proved, last.runner_up) == ("b", True, trace.output[-1].runner_up)
 
 
+def test_a_lens_shows_itself(induction: Trace) -> None:
+    found = induction.lens()
+    assert repr(found) == "<lens at position 2: ! → ! → b>"
+    assert (len(found), found[-1].step, found.proved) == (3, "blocks.1.resid_post", True)
+    assert str(found).splitlines()[-3].startswith("  blocks.1.resid_post  b  ahead of a by ")
+    html = found._repr_html_()
+    assert html.count("<tr>") == 4  # the head, and a row each
+    for look in found:
+        assert f"<code>{look.step}</code>" in html
+
+
+def test_small_models_are_explained_by_fractions_and_formulas() -> None:
+    found = load("capstone").trace("a b").explain()
+    said = {each.name: str(each.value) for each in found}
+    assert (said["embed"], said["pos_embed"]) == ("(-2-2·e)/3", "(2+2·e)/3")
+    head = found["blocks.0.attn.head.0"]
+    assert (str(head.value), [str(part.value) for part in head.parts]) == ("2/3", ["2/3", "0"])
+    shown = str(found)
+    assert "(2+2·e)/3 ≈ 2.47885455231" in shown
+    assert shown.count("≈") == 2  # the two that are no fractions
+
+
 def test_what_algebra_proves_of_atoms_holds_for_all_numbers() -> None:
     a, b = exp(exact(1)), exp(exact(2))
     assert prove_zero((a + b) * (a - b) - a**2 + b**2, [a, b])

@@ -71,7 +71,8 @@ def test_a_smaller_radius_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def told(report: PatternReport) -> tuple[Any, ...]:
-    return report.counts, report.failures, report.sequences, report.passes
+    failures = [(failure.tokens, failure.verdict, failure.weight and failure.weight[0]) for failure in report.failures]
+    return report.counts, failures, report.sequences, report.passes
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -110,7 +111,8 @@ def test_a_journal_goes_on_and_belongs_to_its_claim(tmp_path: Path) -> None:
 
 CHANGES: list[tuple[str, Any]] = [
     ("counts", {"proved": 0, "refuted": 0, "undecided": 0}), ("counts", {"proved": 15, "refuted": 1, "undecided": 0}),
-    ("failed", [1]), ("failed", None), ("nearest", [99, 1, "0", "1"]), ("nearest", [0, 0, "0", "1"]),
+    ("failed", [1]), ("failed", None), ("failed", [[99, "refuted"]]), ("failed", [[0, "refuted", 1, "0", "1"]]),
+    ("nearest", [99, 1, "0", "1"]), ("nearest", [0, 0, "0", "1"]),
     ("nearest", [0, 1, "1", "0"]), ("nearest", [0, 1, 0, 1]), ("nearest", [0, 1, "2", "3"]), ("first", 1), ("first", 99),
     ("asked", "0"), ("sequences", 15),
 ]  # fmt: skip
@@ -126,6 +128,54 @@ def test_results_that_cannot_be_are_refused(field: str, value: Any, tmp_path: Pa
         prove_pattern(model, claim, 2, workers=1)
     monkeypatch.undo()
     assert prove_pattern(model, claim, 2, workers=1, journal=path).verdict == "proved"
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [[0, "proved", 1, "0", "1"], [0, "undecided", 1, "0", "1"], [0, "refuted", 0, "0", "1"], [0, "refuted", 1, "1", "0"],
+     [0, "refuted", 1, "2", "3"], [0, "refuted", "1", "0", "1"], [0, "refuted", 1], [0, None]],
+)  # fmt: skip
+def test_weights_that_cannot_refute_are_not_read(failed: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load("induction").model
+    call = Looking.__call__
+
+    def changed(self: Looking, batch: Any) -> Any:
+        said = call(self, batch)
+        return said | {"counts": {"proved": 15, "refuted": 1, "undecided": 0}, "failed": [failed]}
+
+    monkeypatch.setattr(Looking, "__call__", changed)
+    with pytest.raises(ValueError, match=r"."):
+        prove_pattern(model, PatternClaim.read("0.0 previous >= 0.99", model.config), 2, workers=1)
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("claimed", ["previous >= 0.2", "previous <= 0.2", "itself >= 0.9", "first <= 0.3"])
+def test_each_refuted_sequence_is_named_with_a_weight_that_refutes_it(
+    claimed: str, together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load("capstone").model
+    claim = PatternClaim.read(f"0.0 {claimed}", model.config)
+    monkeypatch.setattr(Looking, "together", together)
+    report = prove_pattern(model, claim, 2, workers=1)
+    assert report.verdict == "refuted"
+    for failure in report.failures:
+        assert failure.verdict == "refuted"
+        assert failure.weight is not None
+        position, low, high = failure.weight
+        weight = load("capstone").trace(failure.tokens)["pattern"][0, position, dict(claim.sources(2, model.config))[position]]
+        assert exact(low) <= weight <= exact(high)
+        assert exact(high) < claim.bound if claim.at_least else exact(low) > claim.bound
+
+
+def test_the_report_has_the_width_of_the_terminal_and_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("prove", "capstone", "--length", "2", "--pattern", "0.0 previous >= 0.2")
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = run(*asked)
+    monkeypatch.setenv("COLUMNS", "200")
+    wide = run(*asked)
+    assert max(map(len, narrow.stdout.splitlines())) <= 40
+    assert "  refuted: at position 1 of a a the weight is at most 0.119202922023" in wide.stdout.splitlines()
+    assert wide.stdout.splitlines()[0].endswith("where it sees such a token.")
 
 
 def test_processes_give_the_same_report() -> None:

@@ -25,6 +25,7 @@ from exactformer.model import InputError, Model
 from exactformer.showing import Shown
 
 _TRIES = 3
+_LAYERS = "].layers["  # what a certificate tells of its passes, and claims nothing by
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def verify(
     if doubt is not None:
         return Verification((doubt,))
     ready.prepare(progress)
+    torn = [] if intact else [Problem("sha256", "the checksum does not fit: the file was changed after it was written")]
     changed: list[Problem] = []
 
     def check(prefix: list[int]) -> _Check:
@@ -78,12 +80,11 @@ def verify(
 
     for n, checked in enumerate(token_by_token(certificate.ids, len(certificate.tokens), check), start=1):
         if checked.problems:
-            return Verification(tuple(checked.problems))
+            return Verification((*torn, *checked.problems))
         changed += [] if intact or checked.first is None else _differences(checked.claim, Claim.of(checked.first), checked.place)
         progress(f"token {n:,}")
-    if not intact:
-        changed.append(Problem("sha256", "the checksum does not fit: the file was changed after it was written"))
-        return Verification(tuple(changed))
+    if torn:
+        return Verification((*torn, *sorted(changed, key=lambda problem: _LAYERS in problem.place)))  # what is no claim last
     if not _check_follows(certificate):
         return Verification((Problem("check", "does not follow from the rest of the certificate"),))
     return Verification((), tuple(_remarks(certificate)))
@@ -221,7 +222,7 @@ def _differences(said: Claim, found: Claim, place: str) -> list[Problem]:
     """Where a claim is written otherwise than a new run would write it: of use where the checksum does not fit."""
     ours, theirs = _flat(asdict(said), place), _flat(asdict(found), place)
     return [
-        Problem(at, f"says {ours.get(at)}, a new run {theirs.get(at)}")
+        Problem(at, f"says {ours.get(at)}, a new run {theirs.get(at)}{' (no claim)' * (_LAYERS in at)}")
         for at in (*ours, *(at for at in theirs if at not in ours))
         if ours.get(at) != theirs.get(at)
     ]

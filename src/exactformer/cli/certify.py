@@ -3,50 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.cli.common import (
-    DONE,
-    INTERRUPTED,
-    REFUTED,
-    UNDECIDED,
     Whole,
     color_option,
-    emit,
-    fitted,
     format_option,
     given,
     keep_the_source,
     max_option,
     number,
     output_option,
-    paint,
     refuse,
 )
-from exactformer.cli.independent import verified_independently, write_witness
-from exactformer.cli.inputs import STDIN, ids_of, input_options, opened, reading_option, source_argument
+from exactformer.cli.independent import verified_independently
+from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
 from exactformer.cli.journals import run_options
 from exactformer.cli.many_prompts import Many
-from exactformer.messages import printable
-from exactformer.painting import judged
-from exactformer.progress import Progress
+from exactformer.cli.planned import planned
+from exactformer.cli.proving import Run
+from exactformer.cli.verified import verified
 
 if TYPE_CHECKING:
-    from exactformer.certificates import Prepared
-    from exactformer.certificates.certificate import Claim
-    from exactformer.certificates.expected import Saved
     from exactformer.checkpoints import Reading
     from exactformer.worksheets import Input
 
-_SHOWN = 10  # problems of a certificate
 _NOT_TO_VERIFY = (
     "prompt", "ids", "tokens", "most", "top", "cap", "digits", "audit", "compare", "expect", "tolerance", "form", "output",
 )  # fmt: skip
@@ -132,7 +118,7 @@ def command(
         for option in _NOT_TO_PLAN:
             refuse(given(option), f"--{option}: does not go with --plan")
         refuse(form == "html", "--format html: does not go with --plan")
-        _plan(source, asked, length, most, workers or 1, form, output)
+        planned(source, asked, length, most, workers or 1, form, output)
         return
     refuse(given("length"), "--length: goes with --plan")
     if prompts is not None:
@@ -153,7 +139,7 @@ def command(
             refuse(given("reading"), "--reading: does not go with --independent: the certificate names it")
             sys.exit(verified_independently(source, verify, witness))
         refuse(witness is not None, "--witness: goes with --verify where --independent does")
-        _verify(source, verify, reading)
+        verified(source, verify, reading)
         return
     refuse(independent, "--independent: goes with --verify")
     refuse(witness is not None and (form != "json" or output is None), "--witness: goes with --format json and -o FILE")
@@ -171,7 +157,7 @@ def command(
     title = worksheet.title or source
     check_question(worksheet.model, source, ids, most)
     saved = None if expect is None else read_logits(expect, len(ids), len(worksheet.model.config.vocabulary))
-    run = _Run(worksheet, title, ids, most, top, cap, digits, kinds, audit, saved, allowed, form, output, witness)
+    run = Run(worksheet, title, ids, most, top, cap, digits, kinds, audit, saved, allowed, form, output, witness)
     run.follow()
     sys.exit(run.finish())
 
@@ -194,244 +180,3 @@ def _tolerance(text: str | None, expect: Path | None) -> Fraction | None:
     allowed: Fraction = number("--tolerance", text, exact).fraction
     refuse(allowed < 0, f"--tolerance: {text[:40]} is negative")
     return allowed
-
-
-@dataclass
-class _Run:
-    """One question from its start to its status."""
-
-    worksheet: Any
-    title: str
-    ids: list[int]
-    tokens: int
-    top: int
-    cap: int
-    digits: int
-    kinds: tuple[str, ...]
-    audited: bool
-    saved: Saved | None
-    tolerance: Fraction | None
-    form: str
-    output: Path | None
-    witness: Path | None = None
-    claims: list[Claim] = field(default_factory=list)
-    interrupted: bool = False
-    audit: Any = None
-    expected: Any = None
-    floats: tuple[Any, ...] = ()
-
-    @property
-    def model(self) -> Any:
-        return self.worksheet.model
-
-    @cached_property
-    def name(self) -> Callable[[int], str]:
-        from exactformer.certificates.question import namer
-
-        return namer(self.worksheet)
-
-    @property
-    def streams(self) -> bool:
-        """Is each token shown as soon as it is proved?"""
-        return self.form == "text" and self.output is None
-
-    def follow(self) -> None:
-        """Prove token after token, tell each, and then look at it in the ways that were asked for."""
-        from exactformer.certificates.audit import check_size
-        from exactformer.certificates.hash import model_hash
-        from exactformer.certificates.memory import check_memory, made_anew
-        from exactformer.certificates.storage import prepared
-        from exactformer.render import certificates
-
-        all_logits = bool(self.kinds) or (self.saved is not None and len(self.saved.values) > 1)
-        keep = check_memory(self.model, self.title, len(self.ids), self.cap, self.tokens, all_logits)
-        if not keep:
-            click.echo(f"exactformer: {made_anew(self.title)}", err=True)
-        if self.audited:
-            check_size(self.model, self.title)
-        self.worksheet.checked()
-        with Progress() as progress:
-            model_hash(self.model, progress)  # which the certificate has, and which takes a while
-            with prepared(self.model, keep=keep) as ready:
-                ready.prepare(progress)
-                if self.streams:
-                    progress.clear()
-                    click.echo(fitted(certificates.heading(self.title, self.ids, self.name), None), nl=False)
-                try:
-                    self._prove(ready, progress)
-                    self._look(ready, progress)
-                except KeyboardInterrupt:
-                    self.interrupted = True
-
-    def _prove(self, ready: Prepared, progress: Progress) -> None:
-        from exactformer.certificates import prove_tokens
-        from exactformer.certificates.certificate import Claim
-        from exactformer.render.certificates import claim_text
-
-        options = {"top": self.top, "cap": self.cap, "digits": self.digits}
-
-        def told(step: str) -> None:
-            progress.part(len(self.claims), self.tokens)
-            progress(f"token {len(self.claims) + 1:,}: {step}")
-
-        for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, progress=told, **options):
-            self.claims.append(Claim.of(certified))
-            progress.clear()
-            if self.streams:
-                click.echo(fitted(claim_text(self.claims[-1], len(self.claims), self.name, paint()), None), nl=False)
-                sys.stdout.flush()
-
-    def _look(self, ready: Prepared, progress: Progress) -> None:
-        from exactformer.certificates.audit import audit
-        from exactformer.certificates.comparison import compare
-        from exactformer.certificates.expected import expect
-
-        if self.saved is not None:
-            self.expected = expect(
-                self.model, self.ids, self.saved, self.tolerance, schedule=self.claims[0].schedule, cap=self.cap, prepared=ready,
-                progress=progress,
-            )  # fmt: skip
-        proved = [claim for claim in self.claims if claim.token is not None]
-        if self.audited and proved:
-            self.audit = audit(self.model, self.ids, proved, prepared=ready, progress=progress)
-        if self.kinds and proved:
-            before = [claim.token for claim in proved[:-1] if claim.token is not None]
-            true = {len(self.ids) - 1 + n: claim.token for n, claim in enumerate(proved)}
-            limbs = max(max(claim.schedule) for claim in proved)
-            self.floats = compare(
-                self.model, [*self.ids, *before], self.kinds, proved=true, prepared=ready, limbs=max(limbs, 4), progress=progress
-            )
-
-    def finish(self) -> int:
-        """Hand out what there is, and say how it ended."""
-        from exactformer.render.certificates import expected_text
-
-        if self.claims:
-            self._hand_out()
-        if self.interrupted:
-            count = sum(claim.token is not None for claim in self.claims)
-            tokens = f"the {count:,} token{'s' * (count != 1)} {'shown' if self.output is None else f'in {self.output}'}"
-            kept = f"{tokens} {'are' if count != 1 else 'is'} proved" if count else "nothing is proved"
-            click.echo(f"exactformer: interrupted: {kept}", err=True)
-            return INTERRUPTED
-        if self.audit is not None and not self.audit.agrees:
-            click.echo(f"exactformer: the audit contradicts it: {self.audit.contradictions[0]}", err=True)
-            return REFUTED
-        if self.expected is not None and not self.expected.agrees:
-            click.echo(f"exactformer: {expected_text(self.expected, self.name)}", err=True)
-            return REFUTED if self.expected.agrees is False else UNDECIDED
-        last = self.claims[-1]
-        if last.token is None:
-            click.echo(f"exactformer: token {len(self.claims)}: {last.why}", err=True)
-            return UNDECIDED
-        return self._sharpness()
-
-    def _sharpness(self) -> int:
-        """Are all logits known to the digits asked for?"""
-        for n, claim in enumerate(self.claims if self.digits else (), start=1):
-            if any(Fraction(bound.high) - Fraction(bound.low) > Fraction(1, 10**self.digits) for bound in claim.top):
-                line = f"token {n}: its logits are not known to {self.digits} decimals with {self.cap} limbs"
-                click.echo(f"exactformer: {line}", err=True)
-                return UNDECIDED
-        return DONE
-
-    def _whole_text(self) -> str:
-        """Several tokens are read more easily as the text that they are."""
-        proved = [claim.token for claim in self.claims if claim.token is not None]
-        if self.worksheet.tokenizer is None or len(proved) < 2:
-            return ""
-        text = printable(self.worksheet.tokenizer.decode([*self.ids, *proved]), besides="\n\t")
-        return f"\n{len(proved):,} tokens, each proved:\n{text}\n"
-
-    def _hand_out(self) -> None:
-        from exactformer.certificates.certificate import certificate_of
-        from exactformer.render import certificates
-        from exactformer.render.certificate_page import page
-
-        origin = None if self.form == "text" else self.worksheet.origin
-        certificate = certificate_of(self.model, self.ids, self.cap, self.claims, origin=origin)
-        if self.witness is not None:
-            write_witness(certificate, self.worksheet.origin, self.witness)
-        if self.form == "json":
-            emit(certificates.as_json(certificate, self.audit, self.floats, self.expected), self.output)
-            return
-        if self.form == "html":
-            emit(page(certificate, self.title, self.name, self.audit, self.floats, self.expected), self.output)
-            return
-        colours = paint(self.output)
-        parts = [] if self.streams else [certificates.heading(self.title, self.ids, self.name)]
-        if not self.streams:
-            parts += [certificates.claim_text(claim, n, self.name, colours) for n, claim in enumerate(self.claims, start=1)]
-        parts += [self._whole_text()]
-        parts += [] if self.audit is None else [certificates.audit_text(self.audit)]
-        parts += [] if self.expected is None else [f"\n{certificates.expected_text(self.expected, self.name)}\n"]
-        parts += [certificates.floats_text(errors, self.name) for errors in self.floats]
-        emit(fitted("".join(parts), self.output), self.output)
-
-
-def _verify(source: str, file: Path, reading: str) -> None:
-    """Check a certificate; what differs is shown with its line."""
-    from exactformer.certificates import Prepared
-    from exactformer.certificates.file import read
-    from exactformer.certificates.memory import check_memory, made_anew
-    from exactformer.certificates.verifying import verify
-
-    written = read(file)
-    worksheet = opened(source, reading=reading)
-    certificate, title = written.certificate, worksheet.title or source
-    keep = check_memory(worksheet.model, title, len(certificate.ids) + len(certificate.tokens), certificate.cap)
-    if not keep:
-        click.echo(f"exactformer: {made_anew(title)}", err=True)
-    worksheet.checked()
-    with Progress() as progress:
-        ready = Prepared(worksheet.model, keep)  # norms are computed anew
-        verdict = verify(certificate, worksheet.model, intact=written.intact, prepared=ready, progress=progress)
-    for problem in verdict.problems[:_SHOWN]:
-        click.echo(judged(f"refused: {file}, line {written.line(problem.place)}: {problem}", False, paint()))
-    if verdict.confirmed:
-        count = len(certificate.continuation)
-        said = f"confirmed: {file}: {count:,} token{'s' * (count != 1)}, every claim proved again by new passes"
-        click.echo(judged(said, True, paint()))
-        for remark in verdict.remarks:
-            click.echo(f"  {remark}")
-        if not certificate.proved:
-            click.echo(f"exactformer: token {len(certificate.tokens)}: {certificate.tokens[-1].why}", err=True)
-            sys.exit(UNDECIDED)
-    sys.exit(DONE if verdict.confirmed else REFUTED)
-
-
-def _plan(source: str, asked: Input, length: int | None, most: int, workers: int, form: str, output: Path | None) -> None:
-    """What a proof is expected to take, from the shapes of the weights, and from what an earlier run kept of them."""
-    from exactformer.planning import LENGTH, plan
-    from exactformer.render.plans import plan_json, plan_text
-    from exactformer.worksheets import outlined
-
-    refuse(source == STDIN, "-: a plan is made of an example, of a file or of a folder")
-    spoken = asked.prompt is not None or asked.tokens is not None
-    refuse(length is not None and (spoken or asked.ids is not None), "--length: does not go with an input, which has its own")
-    worksheet, outline = outlined(source, text=spoken)
-    config = worksheet.model.config
-    if length is None and (spoken or asked.ids is not None or worksheet.tokens):
-        length = len(ids_of(asked, worksheet))
-    title = worksheet.title or source
-    with Progress() as progress:
-        seen = _seen(source, worksheet, outline, progress)
-        found = plan(
-            worksheet.model, title, "exact" if outline is None else outline.dtype,
-            min(LENGTH, config.length or LENGTH) if length is None else length, most, workers, seen, progress=progress,
-        )  # fmt: skip
-    emit(plan_json(found) if form == "json" else fitted(plan_text(found), output), output)
-
-
-def _seen(source: str, worksheet: Any, outline: Any, progress: Progress) -> Any:
-    """What is kept of a model whose weights are at hand, if there is anything to look for, and memory to look for it in."""
-    from exactformer.certificates.memory import available
-    from exactformer.certificates.storage import any_kept, kept
-
-    if not any_kept() or (outline is not None and outline.folder is None):
-        return None
-    free = available()
-    if outline is not None and free is not None and 3 * outline.size > free:
-        return None
-    progress("the weights, for what is kept of them")
-    return kept(worksheet.model if outline is None else opened(source).model)

@@ -174,6 +174,14 @@ def given(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
+def options_given() -> tuple[list[str], dict[str, str]]:
+    """The parameters that the user wrote, and how all are spelled on the command line."""
+    context = click.get_current_context()
+    params = [param for param in context.command.params if param.name is not None]
+    spelled = {str(param.name): max(param.opts, key=len) for param in params}
+    return [name for name in spelled if given(name)], spelled
+
+
 def digits_of_named_numbers(arithmetic: str) -> None:
     refuse(
         kind(arithmetic).numbers != "exact" and given("digits"),

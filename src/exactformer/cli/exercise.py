@@ -22,7 +22,11 @@ from exactformer.cli.inputs import STDIN, standard_input
 )  # fmt: skip
 @click.option("--tokens", metavar="NAMES", help='Keep to this input: "a b". Default: one that the seed draws.')
 @click.option(
-    "--cell", "cells", metavar="STEP[i, j]", multiple=True, help="Ask for this number, instead of drawn ones; repeatable."
+    "--cell",
+    "cells",
+    metavar="STEP[i, j]",
+    multiple=True,
+    help='Ask for this number, instead of drawn ones: "pattern[0, 1, 0]", or "sum pattern[0, 1]"; repeatable.',
 )
 @click.option("--decimals", type=Whole(1, 50), default=3, show_default=True, help="The fewest decimals that count as right.")
 @click.option("--answers", is_flag=True, help="Print the answers and how they come about as well.")

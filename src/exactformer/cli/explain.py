@@ -103,10 +103,8 @@ def _explanation(
 def _lens(trace: Trace, place: int, form: str, digits: int) -> tuple[str, bool]:
     from exactformer.render import explanations
 
-    looks = trace.lens(place)
-    render: Any = explanations.lens_text if form == "text" else explanations.lens_json
-    shown = render(trace, place, looks, *([] if form == "text" else [digits]))
-    return shown, all(look.output.proved for look in looks)
+    found = trace.lens(place)
+    return explanations.lens_text(found) if form == "text" else explanations.lens_json(found, digits), found.proved
 
 
 def _ablation(
@@ -121,4 +119,4 @@ def _ablation(
     token, over = lead or (None, None)
     found = ablate(before, asked, token, over, place, means, progress)
     render = explanations.ablation_text if form == "text" else explanations.ablation_json
-    return render(found, digits), sign(found.change) is not None
+    return render(found, digits), found.undefined is not None or sign(found.change) is not None

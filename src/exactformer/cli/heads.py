@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, emit, kind, refuse
+from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, emit, fitted, kind, refuse
 from exactformer.cli.journals import Kept
 from exactformer.progress import Progress
 
@@ -36,7 +36,7 @@ def pattern_theorem(
             kept.interrupted()
             sys.exit(INTERRUPTED)
     kept.done()
-    emit((theorems.pattern_text if form == "text" else theorems.pattern_json)(report), output)
+    emit(theorems.pattern_json(report) if form == "json" else fitted(theorems.pattern_text(report), output), output)
     sys.exit({"proved": DONE, "refuted": REFUTED, "undecided": UNDECIDED}[report.verdict])
 
 
@@ -55,5 +55,5 @@ def relative_theorem(worksheet: Any, source: str, length: int, output: Path | No
         lines.append(f"  {turn.where:<12} angle {turn.angle}: {verdicts[turn.equal]}{place}")
     answers = {turn.equal for turn in found}
     whole = False if False in answers else None if None in answers else True
-    emit("\n".join([*lines, "", verdicts[whole], ""]), output)
+    emit(fitted("\n".join([*lines, "", verdicts[whole], ""]), output), output)
     sys.exit({True: DONE, False: REFUTED, None: UNDECIDED}[whole])

@@ -26,6 +26,7 @@ from exactformer.cli.common import (
     given,
     keep_the_source,
     kind,
+    options_given,
     output_option,
     paint,
     refuse,
@@ -35,21 +36,14 @@ from exactformer.cli.common import (
 from exactformer.cli.heads import pattern_theorem, relative_theorem
 from exactformer.cli.inputs import changed, ids_of, input_options, loaded, opened, program_of, reading_option, source_argument
 from exactformer.cli.journals import Kept, how_to_go_on, in_the_cache, run_options
+from exactformer.cli.kinds import RELATIVE, SEARCH, Grouped, check_options, kind_asked
 from exactformer.cli.questions import Question
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
     from exactformer.worksheets import Input
 
-SEARCH = "search"
-_OF_SCHEDULES = ("tile", "forget_rescaling", "prompt", "ids", "tokens", "digits")
 _MOST_INPUTS = 5_000_000
-_OF_THEOREMS = (
-    "length", "domain", "rule", "steps", "positions", "count", "sets", "budget", "wrong", "strength", "journal", "workers",
-    "cluster", "form", "arithmetic", "changes", "hard", "mask", "ablated", "claim", "pattern",
-)  # fmt: skip
-_SPELT = {"form": "format", "changes": "set", "ablated": "ablate"}
-_OF_PATTERNS = ("length", "pattern", "journal", "workers", "cluster", "form", "changes", "hard", "mask", "ablated")
 _BATCHES = "certified"  # the arithmetic that takes many inputs at once
 _RULE = (
     "What is demanded, where the worksheet does not say it: sorted, copy, reverse, max, min, majority, first, last, balanced; a "
@@ -58,7 +52,7 @@ _RULE = (
 )
 
 
-@click.command("prove")
+@click.command("prove", cls=Grouped)
 @source_argument()
 @click.option("--length", type=Whole(1, 64), help="Prove the rule for every sequence up to this length.")
 @click.option(
@@ -127,44 +121,29 @@ def command(
 
     keep_the_source(source, output)
     keep_the_source(source, wrong)
-    for option in _OF_THEOREMS if schedule is not None else _OF_SCHEDULES:
-        name = _SPELT.get(option, option).replace("_", "-")
-        refuse(given(option), f"--{name}: does not go with {'--schedule' if schedule is not None else '--length'}")
+    asked_for = kind_asked(schedule, pattern, rule, strength, count, sets)
+    check_options(asked_for, *options_given())
+    refuse(form != "text" and "form" not in asked_for.takes, f"--format {form}: does not go with {asked_for.sign}")
+    refuse(form == "html" and not count, "--format html: goes with --count")
     if schedule is not None:
         _schedule(source, schedule, tile, forget_rescaling, asked, reading, digits, output)
         return
     for part in ablated:
         refuse(not part.rstrip().endswith("=zero"), f"--ablate: {part[:60]!r}: of all inputs, theorems are about PART=zero")
     changes += ablated
-    refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
     if pattern is not None:
-        extra = next((name for name in _OF_THEOREMS if name not in _OF_PATTERNS and given(name)), None)
-        refuse(extra is not None, f"--{_SPELT.get(str(extra), str(extra))}: does not go with --pattern")
-        refuse(length is None or form == "html", "--pattern: goes with --length, and with --format text or json")
+        refuse(length is None, "--length: is missing: --pattern is about every sequence up to which length?")
         assert length is not None
         worksheet = opened(source, changes, hard, mask, reading=reading)
         pattern_theorem(worksheet, pattern, length, journal, workers, cluster, form, output)
         return
-    refuse(count and claim != "everywhere", "--claim: does not go with --count, which tells how many")
-    refuse(length is not None and domain is not None, "--length: does not go with --domain, which says it")
-    refuse(form == "html" and not count, "--format html: goes with --count")
-    refuse(sets and not count, "--sets: goes with --count")
-    refuse(given("budget") and not sets, "--budget: goes with --sets")
-    refuse(sets and bool(positions or steps), "--sets: goes with one token after the input, and not with --positions or --steps")
-    refuse(sets and given("arithmetic") and arithmetic != _BATCHES, f"--sets: goes with --arithmetic {_BATCHES}")
-    searching = strength == SEARCH
-    refuse(
-        searching and bool(changes or hard or rule or form != "text" or domain or count or wrong or positions),
-        "--strength search: does not go with --set, --hard, --rule, --domain, --count, --wrong, --positions or --format json",
-    )
-    if rule == "relative":
-        others = [name for name in _OF_THEOREMS if name not in ("length", "rule", "changes", "hard", "mask")]
-        extra = next((name for name in others if given(name)), None)
-        refuse(extra is not None, f"--{'format' if extra == 'form' else extra}: does not go with --rule relative")
+    if asked_for is RELATIVE:
         refuse(length is None, "--length: is missing: up to which position?")
         assert length is not None
-        relative_theorem(opened(source, changes, reading=reading), source, length, output)
+        relative_theorem(opened(source, reading=reading), source, length, output)
         return
+    refuse(sets and given("arithmetic") and arithmetic != _BATCHES, f"--sets: goes with --arithmetic {_BATCHES}")
+    searching = asked_for is SEARCH
     worksheet = loaded(source, reading)
     program = program_of(worksheet)
     refuse(program is not None and length is None, "--length: is missing: up to which length is the program to be proved?")

@@ -15,6 +15,7 @@ from exactformer.model.step import Step
 from exactformer.numbers import recover
 from exactformer.numbers.arrays import total
 from exactformer.trace import Gradient, Trace
+from exactformer.trace.naming import Ambiguous, full_name
 
 Index = tuple[int, ...]
 _NAME = re.compile(r"(?:(sum)\s+)?([\w.]{1,200})\s*\[\s*([0-9]{1,9}(?:\s*,\s*[0-9]{1,9}){0,3})\s*\]")
@@ -57,7 +58,7 @@ class Cell:
 
 
 def find_cell(trace: Trace, name: str, gradient: Gradient | None = None) -> Cell:
-    """The cell of a name such as `blocks.0.attn.pattern[0, 1, 0]` or `sum blocks.0.attn.pattern[0, 1]`.
+    """The cell of a name such as `blocks.0.attn.pattern[0, 1, 0]`, `pattern[0, 1, 0]` or `sum pattern[0, 1]`.
 
     >>> from exactformer import load
     >>> find_cell(load("capstone").trace(), "blocks.0.attn.pattern[0,1,0]").value
@@ -73,9 +74,14 @@ def find_cell(trace: Trace, name: str, gradient: Gradient | None = None) -> Cell
         )
     if not trace.exact:
         raise ExerciseError(f"{short(name)}: answers are judged exactly, so the pass is to be exact, not {trace.arithmetic}")
-    step = next((step for step in _steps(trace, gradient) if step.name == match[2]), None)
-    if step is None:
+    steps = {step.name: step for step in _steps(trace, gradient)}
+    try:
+        full = full_name(match[2], steps)
+    except Ambiguous as error:
+        raise ExerciseError(f"{short(name)}: {error}") from None
+    if full is None:
         raise ExerciseError(f"{short(name)}: there is no step {match[2]} in this pass")
+    step = steps[full]
     cell = Cell(trace, step, tuple(int(i) for i in match[3].split(",")), bool(match[1]), gradient)
     shape = step.values.shape
     if len(cell.index) != len(shape) - cell.total or any(i >= n for i, n in zip(cell.index, shape, strict=False)):

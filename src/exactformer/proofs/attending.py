@@ -15,8 +15,8 @@ from exactformer.proofs.chunks import RunError
 from exactformer.proofs.domain import Sequences, Tokens
 from exactformer.proofs.fingerprint import model_fingerprint, patterns_fingerprint
 from exactformer.proofs.looking import Looking
-from exactformer.proofs.patterns import PatternClaim, PatternReport
-from exactformer.proofs.report import MOST_KEPT, PROVED
+from exactformer.proofs.patterns import PatternClaim, PatternReport, Unproved
+from exactformer.proofs.report import MOST_KEPT, PROVED, REFUTED, UNDECIDED
 from exactformer.proofs.runner import run
 
 _MOST = 1_000_000  # sequences that are looked at one by one
@@ -75,7 +75,7 @@ class _Tally:
 
     def __init__(self, report: PatternReport, batches: Batches, config: Config) -> None:
         self.report, self.batches, self.config = report, batches, config
-        self._failed: list[tuple[int, Tokens]] = []
+        self._failed: list[tuple[int, Unproved]] = []
         self._nearest: tuple[Any, int] | None = None
 
     def read(self, said: Any) -> Batch:
@@ -90,28 +90,39 @@ class _Tally:
             "is damaged",
         )
         insist(said["sequences"] == sum(counts.values()) == len(batch), "has not a verdict for every sequence")
-        insist(
-            isinstance(failed, list) and all(is_count(n) and n < len(batch) for n in failed), "names a sequence that there is not"
-        )
-        insist(failed == sorted(set(failed)), "names a sequence twice")
+        named = isinstance(failed, list) and all(isinstance(each, list) and len(each) in (2, 5) for each in failed)
+        insist(named and all(is_count(n) and n < len(batch) for n, *_ in failed), "names a sequence that there is not")
+        numbers = [each[0] for each in failed]
+        insist(numbers == sorted(set(numbers)), "names a sequence twice")
         insist(len(failed) == min(MOST_KEPT, len(batch) - counts[PROVED]), "names too many sequences, or too few")
+        verdicts = [each[1] for each in failed]
+        known = all(each in (REFUTED, UNDECIDED) and verdicts.count(each) <= counts[each] for each in verdicts)
+        insist(known, "has other verdicts than it counts")
+        for each in failed:
+            if len(each) > 2:
+                self._weight(each[2:], batch)
         if said["nearest"] is not None:
-            self._near(said["nearest"], batch)
+            near = said["nearest"]
+            insist(isinstance(near, list) and len(near) == 4 and is_count(near[0]) and near[0] < len(batch), "is damaged")
+            self._weight(near[1:], batch)
         return batch
 
-    def _near(self, said: Any, batch: Batch) -> None:
-        insist(isinstance(said, list) and len(said) == 4 and all(map(is_count, said[:2])) and said[0] < len(batch), "is damaged")
+    def _weight(self, said: Any, batch: Batch) -> None:
+        """A position and two decimals."""
         places = dict(self.report.claim.sources(batch.ids.shape[1], self.config))
-        insist(said[1] in places, "has a weight at a position of which nothing is claimed")
-        low, high = enclosed(said[2:], "weight")
+        insist(is_count(said[0]) and said[0] in places, "has a weight at a position of which nothing is claimed")
+        low, high = enclosed(said[1:], "weight")
         insist(low <= 1 and high >= 0, "has a weight that is none")
 
     def add(self, said: Any) -> None:
         batch, report = self.read(said), self.report
         for name, number in said["counts"].items():
             report.counts[name] += number
-        self._failed += ((batch.first + n, self._tokens(batch, n)) for n in said["failed"])
-        self._failed = sorted(self._failed)[:MOST_KEPT]
+        for n, verdict, *weight in said["failed"]:
+            place, low, high = weight or (None, "", "")
+            known = None if place is None else (place, low, high)
+            self._failed.append((batch.first + n, Unproved(self._tokens(batch, n), verdict, known)))
+        self._failed = sorted(self._failed, key=lambda failed: failed[0])[:MOST_KEPT]
         if said["nearest"] is not None:
             n, position, low, high = said["nearest"]
             where = report.claim.nearness(low, high), batch.first + n
@@ -126,5 +137,5 @@ class _Tally:
     def whole(self) -> PatternReport:
         if sum(self.report.counts.values()) != self.report.passes:
             raise AssertionError(f"{self.report.counts} of {self.report.passes} sequences")
-        self.report.failures = tuple(tokens for _, tokens in self._failed)
+        self.report.failures = tuple(failed for _, failed in self._failed)
         return self.report

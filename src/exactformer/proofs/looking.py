@@ -50,7 +50,8 @@ class Looking:
         return kind("certified").takes(self.model.config)
 
     def __call__(self, batch: Batch) -> dict[str, Any]:
-        """JSON: how many are proved, refuted and undecided; the first that are not proved; the weight nearest to the bound."""
+        """JSON: how many are proved, refuted and undecided; the first that are not proved, each with its weight; the one
+        nearest to the bound."""
         found = _Found(self.claim, len(batch))
         if not self._places(batch.ids.shape[1]):
             found.verdicts[:] = PROVED  # nothing is claimed of them
@@ -63,7 +64,7 @@ class Looking:
             "sequences": len(batch),
             "asked": batch.digest,
             "counts": {name: int((found.verdicts == name).sum()) for name in (PROVED, REFUTED, UNDECIDED)},
-            "failed": np.flatnonzero(found.verdicts != PROVED)[:MOST_KEPT].tolist(),
+            "failed": [found.failed(n) for n in np.flatnonzero(found.verdicts != PROVED)[:MOST_KEPT].tolist()],
             "nearest": found.nearest(),
         }
 
@@ -104,9 +105,11 @@ class Looking:
 
         through(self.model, ids, arithmetic(name), range(self.claim.block + 1), note=note)
         weights = {i: kept[0][i, j] for i, j in self._places(len(ids)).items()}
-        verdicts = [self._holds(weight) for weight in weights.values()]
-        whole = REFUTED if False in verdicts else UNDECIDED if None in verdicts else PROVED
-        position = min(weights, key=lambda i: self.claim.side * float(_ball(weights[i]).mid()))
+        verdicts = {i: self._holds(weight) for i, weight in weights.items()}
+        answers = set(verdicts.values())
+        whole = REFUTED if False in answers else UNDECIDED if None in answers else PROVED
+        shown = [i for i in weights if verdicts[i] is False] or list(weights)  # a weight that refutes, where one does
+        position = min(shown, key=lambda i: self.claim.side * float(_ball(weights[i]).mid()))
         return whole, position, _decimals(_ball(weights[position]))
 
     def _holds(self, weight: Any) -> bool | None:
@@ -138,6 +141,8 @@ class _Found:
         self.verdicts = np.full(sequences, verdict, dtype=object)
         self.low, self.high = np.full((2, sequences), np.inf)
         self.positions = np.zeros(sequences, dtype=int)
+        self.refuting_low, self.refuting = np.full((2, sequences), np.inf)  # of the weight that refutes most clearly: its ends
+        self.refuted_at = np.zeros(sequences, dtype=int)
         self.alone: dict[int, tuple[int, tuple[str, str]]] = {}
 
     def weigh(self, position: int, weights: Any, radii: Any) -> None:
@@ -150,9 +155,11 @@ class _Found:
         self.verdicts[high < below] = REFUTED
         nearer = low < self.low
         self.low[nearer], self.high[nearer], self.positions[nearer] = low[nearer], high[nearer], position
+        worse = (high < below) & (high < self.refuting)
+        self.refuting_low[worse], self.refuting[worse], self.refuted_at[worse] = low[worse], high[worse], position
 
     def take(self, chosen: Any, part: _Found) -> None:
-        for name in ("verdicts", "low", "high", "positions"):
+        for name in ("verdicts", "low", "high", "positions", "refuting_low", "refuting", "refuted_at"):
             getattr(self, name)[chosen] = getattr(part, name)
 
     def hear(self, n: int, verdict: str, position: int | None, ends: tuple[str, str]) -> None:
@@ -166,9 +173,22 @@ class _Found:
         found: list[list[Any]] = [[n, position, *ends] for n, (position, ends) in self.alone.items()]
         if (least := self.low.min()) < np.inf:
             n = int((self.low <= least + _ALIKE).argmax())
-            low, high = sorted((self.claim.side * float(least), self.claim.side * float(self.high[n])))
-            found.append([n, int(self.positions[n]), _decimal(low, down=True), _decimal(high, down=False)])
+            found.append([n, int(self.positions[n]), *self._ends(float(least), float(self.high[n]))])
         return min(found, key=lambda entry: (self.claim.nearness(*entry[2:]), entry[0]), default=None)
+
+    def failed(self, n: int) -> list[Any]:
+        """Sequence, verdict, position and ends of the weight that refutes it, or is nearest to the bound, where one is known."""
+        if n in self.alone:
+            position, ends = self.alone[n]
+            return [n, self.verdicts[n], position, *ends]
+        if self.refuting[n] < np.inf:
+            return [n, self.verdicts[n], int(self.refuted_at[n]), *self._ends(float(self.refuting_low[n]), float(self.refuting[n]))]
+        return [n, self.verdicts[n]]
+
+    def _ends(self, low: float, high: float) -> tuple[str, str]:
+        """Decimals around a weight, of which these are the ends, or those of its opposite."""
+        low, high = sorted((self.claim.side * low, self.claim.side * high))
+        return _decimal(low, down=True), _decimal(high, down=False)
 
 
 def _decimal(end: float, down: bool) -> str:

@@ -78,6 +78,15 @@ class PatternClaim:
                 yield i, j
 
 
+@dataclass(frozen=True)
+class Unproved:
+    """A sequence of which a claim is not proved, and the weight that refutes it, or is nearest to the bound."""
+
+    tokens: Tokens
+    verdict: str  # refuted or undecided
+    weight: tuple[int, str, str] | None = None  # the position and two decimals around it, where it is known
+
+
 @dataclass
 class PatternReport:
     """What was shown of all sequences up to a length."""
@@ -88,7 +97,7 @@ class PatternReport:
     passes: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PROVED, REFUTED, UNDECIDED), 0))  # of the passes
     nearest: tuple[Tokens, int, str, str] | None = None  # tokens, position, and ends of the weight that is nearest to the bound
-    failures: tuple[Tokens, ...] = ()
+    failures: tuple[Unproved, ...] = ()
 
     @property
     def verdict(self) -> str:

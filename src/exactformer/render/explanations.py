@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from exactformer.messages import printable
 from exactformer.render import json as as_json
 from exactformer.render.layout import verdict
 from exactformer.render.values import midpoint, show
-from exactformer.trace import Contribution, Explanation, Look, Trace
+from exactformer.trace import Contribution, Explanation, Lens
 from exactformer.trace.ablation import Ablation, sign
 
 _BAR, _SHORTEST, _LONGEST = 24, 8, 40  # columns of the longest bar, if it can be, or at least; and of a number
@@ -22,6 +21,7 @@ _PROOFS = {
     "rounded": "not proved: floats are rounded",
 }
 _CAPPED = "a soft cap follows, which keeps the order of logits: what is explained is the value before it"
+LENS = "what the final norm and the unembedding make of the stream there"
 _CHANGES = {1: "rises", 0: "stays the same", -1: "falls", None: "may rise or fall"}
 
 
@@ -83,7 +83,7 @@ def part_name(part: Contribution, found: Explanation) -> str:
 def _number(value: Any, digits: int) -> str:
     shown = show(value, digits)
     text = f"{shown.text} ≈ {shown.digits}" if shown.digits and not shown.too_long else shown.text
-    return text if len(text) <= _LONGEST else shown.digits or text
+    return text if len(text) <= _LONGEST or not shown.digits else f"≈ {shown.digits}"
 
 
 def _bar(value: float, longest: float, room: int) -> str:
@@ -120,35 +120,37 @@ def json_text(found: Explanation, digits: int = 12) -> str:
     return _dumped(document(found, digits))
 
 
-def lens_text(trace: Trace, position: int, looks: Sequence[Look]) -> str:
+def lens_text(found: Lens) -> str:
     """A line for each place."""
-    lines = [printable(trace.title)] if trace.title else []
-    lines += [f"tokens {' '.join(map(printable, trace.tokens))} · position {position} · arithmetic {trace.arithmetic}", ""]
-    names, tokens = (max(map(len, texts)) for texts in ([look.step for look in looks], [_token(look) for look in looks]))
-    lines += [f"  {look.step:<{names}}  {_token(look):<{tokens}}  {verdict(look.output, trace.arithmetic)}" for look in looks]
-    return "\n".join([*lines, "", "what the final norm and the unembedding make of the stream there"]) + "\n"
+    lines = [printable(found.title)] if found.title else []
+    lines += [f"tokens {' '.join(map(printable, found.tokens))} · position {found.position} · arithmetic {found.arithmetic}", ""]
+    rows = lens_rows(found)
+    steps, tokens = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
+    lines += [f"  {step:<{steps}}  {token:<{tokens}}  {said}" for step, token, said in rows]
+    return "\n".join([*lines, "", LENS]) + "\n"
 
 
-def _token(look: Look) -> str:
-    return printable(look.output.token or "none")
+def lens_rows(found: Lens) -> list[tuple[str, str, str]]:
+    """The step, the token that it says, and by how much."""
+    return [(look.step, printable(look.output.token or "none"), verdict(look.output, found.arithmetic)) for look in found]
 
 
-def lens_document(trace: Trace, position: int, looks: Sequence[Look], digits: int = 12) -> dict[str, Any]:
+def lens_document(found: Lens, digits: int = 12) -> dict[str, Any]:
     return {
         "format": "exactformer lens 1",
-        "title": trace.title,
-        "arithmetic": trace.arithmetic,
-        "tokens": list(trace.tokens),
-        "position": position,
+        "title": found.title,
+        "arithmetic": found.arithmetic,
+        "tokens": list(found.tokens),
+        "position": found.position,
         "looks": [
-            {"step": look.step, **as_json.output(look.output, None, digits), "verdict": verdict(look.output, trace.arithmetic)}
-            for look in looks
+            {"step": look.step, **as_json.output(look.output, None, digits), "verdict": verdict(look.output, found.arithmetic)}
+            for look in found
         ],
     }
 
 
-def lens_json(trace: Trace, position: int, looks: Sequence[Look], digits: int = 12) -> str:
-    return _dumped(lens_document(trace, position, looks, digits))
+def lens_json(found: Lens, digits: int = 12) -> str:
+    return _dumped(lens_document(found, digits))
 
 
 def ablation_text(found: Ablation, digits: int = 12) -> str:
@@ -160,8 +162,10 @@ def ablation_text(found: Ablation, digits: int = 12) -> str:
 
 
 def ablation_told(found: Ablation) -> str:
-    lead = f"the lead of {printable(found.token)} over {printable(found.over)}"
-    return f"with {', '.join(map(printable, found.parts))}: {lead} {_CHANGES[sign(found.change)]}{_proved(found)}"
+    lead = f"with {', '.join(map(printable, found.parts))}: the lead of {printable(found.token)} over {printable(found.over)}"
+    if found.undefined is not None:
+        return f"{lead} is undefined {found.undefined}"
+    return f"{lead} {_CHANGES[sign(found.change)]}{_proved(found)}"
 
 
 def ablation_rows(found: Ablation, digits: int = 12) -> list[tuple[str, str]]:

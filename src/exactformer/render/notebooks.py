@@ -18,7 +18,7 @@ from exactformer.render.html import code, framed, table
 from exactformer.render.layout import described
 from exactformer.render.tables import entry
 from exactformer.render.values import show
-from exactformer.trace import Ablation
+from exactformer.trace import Ablation, Lens
 
 _MOST_ROWS = 40
 
@@ -83,6 +83,12 @@ def ablation_html(found: Ablation) -> str:
     """The lead before and after, and what it is without the parts, in the words of the text."""
     numbers = ([name, escape(cell)] for name, cell in explanations.ablation_rows(found))
     return framed(f"<p>{escape(explanations.ablation_told(found))}</p>" + table(("", "lead"), numbers))
+
+
+def lens_html(found: Lens) -> str:
+    """The lines of the text as rows."""
+    rows = ([code(step), code(token), escape(said)] for step, token, said in explanations.lens_rows(found))
+    return framed(table(("step", "token", "what is said of it"), rows) + f"<p>{explanations.LENS}</p>")
 
 
 def judgements_html(report: Judgements) -> str:

@@ -19,7 +19,7 @@ from exactformer.render import certificates, exercises, explanations, gradients,
 from exactformer.render import html as as_html
 from exactformer.render import text as as_text
 from exactformer.render.saving import save
-from exactformer.trace import Ablation, Descent, Explanation, Gradient, Step, Trace
+from exactformer.trace import Ablation, Descent, Explanation, Gradient, Lens, Step, Trace
 from exactformer.worksheets import Worksheet
 
 __all__ = ["html", "plot", "save", "text"]
@@ -46,6 +46,8 @@ plot.register(Trace, plots.plot_named)
 text.register(Explanation, explanations.text)
 text.register(Ablation, explanations.ablation_text)
 html.register(Ablation, notebooks.ablation_html)
+text.register(Lens, explanations.lens_text)
+html.register(Lens, notebooks.lens_html)
 text.register(Step, tables.table)
 html.register(Step, as_html.step)
 plot.register(Step, plots.plot_step)

@@ -13,7 +13,7 @@ from exactformer.model import InputError
 from exactformer.numbers.decimals import outwards
 from exactformer.painting import Paint, judged, plain
 from exactformer.proofs.domain import Tokens
-from exactformer.proofs.patterns import PatternReport
+from exactformer.proofs.patterns import PatternReport, Unproved
 from exactformer.proofs.report import CLAIMS, PROVED, REFUTED, Failure, Report
 from exactformer.proofs.search import Strength
 from exactformer.render import json as as_json
@@ -145,16 +145,26 @@ def _failure(failure: Failure, worksheet: Any, arithmetic: str) -> dict[str, Any
 
 
 def pattern_text(report: PatternReport) -> str:
-    """A theorem about a pattern."""
-    lines = wrap(f"Theorem: in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token.", _WIDTH)
+    """A theorem about a pattern, a line each; the terminal folds them."""
+    lines = [f"Theorem: in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token."]
     lines += ["", f"{report.passes:,} passes, which hold the patterns of {report.sequences:,} sequences"]
     if report.nearest is not None:
         tokens, position, low, high = report.nearest
         lines.append(
             f"nearest to the bound: {low if report.claim.at_least else high}, at position {position} of {' '.join(tokens)}"
         )
-    lines += ["", report.verdict.upper(), *(f"  not proved: {' '.join(tokens)}" for tokens in report.failures)]
+    lines += ["", report.verdict.upper(), *(f"  {_unproved(failure, report.claim.at_least)}" for failure in report.failures)]
     return "\n".join(lines) + "\n"
+
+
+def _unproved(failure: Unproved, at_least: bool) -> str:
+    """Of a weight that is too small the high end, which shows that it is; of one that is too large the low end."""
+    if failure.weight is None:
+        return f"{failure.verdict}: {' '.join(failure.tokens)}"
+    position, low, high = failure.weight
+    refuting = f"at most {high}" if at_least else f"at least {low}"
+    weight = refuting if failure.verdict == REFUTED else f"between {low} and {high}"
+    return f"{failure.verdict}: {_at(failure.tokens, position)} the weight is {weight}"
 
 
 def pattern_json(report: PatternReport) -> str:
@@ -170,7 +180,11 @@ def pattern_json(report: PatternReport) -> str:
         "passes": report.passes,
         "counts": report.counts,
         "nearest": near,
-        "failures": [list(tokens) for tokens in report.failures],
+        "failures": [
+            {"tokens": list(failure.tokens), "verdict": failure.verdict}
+            | ({} if failure.weight is None else dict(zip(("position", "low", "high"), failure.weight, strict=True)))
+            for failure in report.failures
+        ],
     }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 

@@ -39,6 +39,14 @@ class Ablation(Shown):
     change: Any
     said: tuple[Output, Output]  # the token before and after
 
+    @property
+    def undefined(self) -> str | None:
+        """Where there is no such lead at all, when and why: of a number that does not exist, nothing is left to decide."""
+        for when, lead in (("before", self.before), ("after", self.after)):
+            if isinstance(lead, Undefined) and not lead.undecided:
+                return f"{when}: {lead.why}"
+        return None
+
     def __repr__(self) -> str:
         return f"<ablation of {', '.join(self.parts)}: the lead of {self.token!r} over {self.over!r}>"
 

@@ -76,7 +76,7 @@ class _Row(Tape):
     @classmethod
     def of(cls, trace: Trace, position: int) -> _Row:
         """Balls of whole layers are balls: what is computed with them here is done number by number."""
-        ops = trace.going_on().for_gradients()
+        ops = trace.going_on()
         by_name = {step.name: step for step in trace.steps}
         return cls(
             trace.model.ids(trace.tokens),
@@ -116,7 +116,8 @@ class _Walk:
         self._lose_nothing(value, [_inner(ops, row[x], self.pending[x]), *(each.value for each in found)], row[x])
         for step in reversed(row.steps):
             if step.name in self.pending:
-                found += reversed(self._through(step, self.pending.pop(step.name)))
+                direction = ops.settle(self.pending.pop(step.name))  # the same numbers: rational again where that is proved
+                found += reversed(self._through(step, direction))
         return tuple(reversed(found))
 
     def _through(self, step: Step, direction: Any) -> list[Contribution]:

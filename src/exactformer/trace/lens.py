@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from exactformer.model.errors import InputError
 from exactformer.model.layers.embedding import unembedding
 from exactformer.model.layers.norm import normed
 from exactformer.model.recorder import Handle, Recorder, unnoted
+from exactformer.showing import Shown
 from exactformer.trace.trace import Output, Trace, output_of
 
 
@@ -20,11 +22,42 @@ class Look:
     output: Output
 
 
-def lens(trace: Trace, position: int = -1) -> tuple[Look, ...]:
+@dataclass(frozen=True)
+class Lens(Shown):
+    """What is seen at one position: before the first block, after each, and so at the end."""
+
+    title: str
+    arithmetic: str
+    tokens: tuple[str, ...]
+    position: int
+    looks: tuple[Look, ...]
+
+    def __iter__(self) -> Iterator[Look]:
+        return iter(self.looks)
+
+    def __len__(self) -> int:
+        return len(self.looks)
+
+    def __getitem__(self, place: int) -> Look:
+        return self.looks[place]
+
+    @property
+    def proved(self) -> bool:
+        """Is each of the tokens proved?"""
+        return all(look.output.proved for look in self.looks)
+
+    def __repr__(self) -> str:
+        return f"<lens at position {self.position}: {' → '.join(str(look.output.token) for look in self.looks)}>"
+
+
+def lens(trace: Trace, position: int = -1) -> Lens:
     """Before the first block, after each, and so at the end, where it is what the model says.
 
     >>> from exactformer.worksheets import load
-    >>> for look in lens(load("induction").trace("a b a")):
+    >>> found = lens(load("induction").trace("a b a"))
+    >>> found
+    <lens at position 2: ! → ! → b>
+    >>> for look in found:
     ...     print(look.step, look.output.token, "tied" if look.output.ties else "alone")
     blocks.0.resid_pre ! tied
     blocks.1.resid_pre ! tied
@@ -42,7 +75,7 @@ def lens(trace: Trace, position: int = -1) -> tuple[Look, ...]:
         x = x if model.weights.ln_final is None else normed(p, x, model.weights.ln_final, "ln_final")
         (choice,) = ops.choose(unembedding(p, model.weights, x).value)
         looks.append(Look(name, output_of(position, choice, model.config.vocabulary)))
-    return tuple(looks)
+    return Lens(trace.title, trace.arithmetic, trace.tokens, position, tuple(looks))
 
 
 def _streams(trace: Trace) -> list[str]:

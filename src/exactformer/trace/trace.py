@@ -27,7 +27,7 @@ from exactformer.trace.steps import Steps
 if TYPE_CHECKING:
     from exactformer.trace.ablation import Ablation
     from exactformer.trace.explanation import Explanation
-    from exactformer.trace.lens import Look
+    from exactformer.trace.lens import Lens
 
 _UNSEEN = (HEAD, POSITION, POSITION)  # of lines that an arithmetic does without, which are inside attention
 
@@ -118,7 +118,7 @@ class Trace(Plotted, Steps):
             return self.reader(text)
         return run(self.model, text, self.arithmetic, self.title)
 
-    def lens(self, position: int = -1) -> tuple[Look, ...]:
+    def lens(self, position: int = -1) -> Lens:
         """What the model would say after each block."""
         from exactformer.trace.lens import lens
 

@@ -121,8 +121,7 @@ def explained(source: Source, position: int, token: str | None = None, over: str
 
 def looked(source: Source, position: int) -> dict[str, Any]:
     """What the model would say after each block."""
-    trace = trace_of(source)
-    return explanations.lens_document(trace, position, trace.lens(position), document.DIGITS)
+    return explanations.lens_document(trace_of(source).lens(position), document.DIGITS)
 
 
 def answered(source: Source, cell: str, answer: str = "", hints: int = 0, decimals: int = FEWEST) -> dict[str, Any]:
