@@ -1,7 +1,7 @@
 """Models that say other tokens than they read, with weights set by hand or drawn: what tests prove of trained ones.
 
 `sums` reads 0..4, + and =, and says 0..4: the sum of two digits modulo 5. The embedding of a digit is its value v. From = on, one
-head looks at all four tokens alike, so that it finds v/4 summed, times 4: s = a + b, a whole number from 0 to 8. Of three neighbours,
+head looks at all four tokens alike, so that it finds v/4 summed, times 4: s = a + b, a whole number from 0 to 8. Of neighbours,
 relu(s − m + 1) − 2 relu(s − m) + relu(s − m − 1) is 1 where s = m and 0 at every other whole number; the logit of k is the sum of
 those of m = k and m = k + 5.
 """
