@@ -142,8 +142,8 @@ class Judge:
     def __call__(self, inputs: list[Tokens], rule: Any, wrong: Any = None) -> Report:
         vocabulary = self.model.config.vocabulary
         report = Report("", "certified", tuple((token,) for token in vocabulary), len(inputs), len(inputs))
-        batches = Batches(inputs, self.model.config, LENGTH, asking(rule, vocabulary, 1, None))
-        tally = Tally(report, batches, vocabulary, 1, None, lambda _, sequence: demand(rule, sequence), wrong)
+        batches = Batches(inputs, self.model.config, LENGTH, asking(rule, self.model.config, 1, None))
+        tally = Tally(report, batches, self.model.config, 1, None, lambda _, sequence: demand(rule, sequence), wrong)
         for batch in batches:
             tally.add(json.loads(json.dumps(self.deciding(batch))))
         return report

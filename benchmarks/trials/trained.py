@@ -113,7 +113,7 @@ def damaged(rng: random.Random, name: str) -> Tried:
 def in_floats(question: Question, model: Model, inputs: list[Tokens]) -> Iterator[tuple[bool, float]]:
     """Is each input answered as demanded, in float64, and by how much: the least lead up to the first answer that is wrong."""
     weights = {name: torch.tensor(np.asarray(values, dtype=float)) for name, values in model.weights.named()}
-    asked = asking(question.rule, question.vocabulary, question.steps, None)
+    asked = asking(question.rule, model.config, question.steps, None)
     index = {token: n for n, token in enumerate(question.vocabulary)}
     for length, same in groupby(inputs, len):
         ids = np.array([[index[token] for token in tokens] for tokens in same])

@@ -69,6 +69,61 @@ def test_the_logits_are_those_of_the_library(tmp_path: Path, kind: str | None) -
     assert np.allclose(found, plain(w, [1, 5, 2], kind is not None), atol=1e-12)
 
 
+def said(count: int) -> dict[str, Any]:
+    w = tensors()
+    return w | {"unembed.W_U": w["unembed.W_U"][:, :count].copy(), "unembed.b_U": w["unembed.b_U"][:count].copy()}
+
+
+def test_as_many_outputs_as_the_folder_says(tmp_path: Path) -> None:
+    w = said(2)
+    model = xf.load(folder(tmp_path, w, d_vocab_out=2)).model
+    assert (model.config.vocabulary, model.config.spoken) == (tuple("012345"), ("0", "1"))
+    found = forward(model, [1, 5, 2], FloatArithmetic("float64"))
+    assert np.allclose(found, plain(w, [1, 5, 2]), atol=1e-12)
+    assert model.fed_back(1) == 1
+    assert outline_checkpoint(tmp_path).model.config.spoken == ("0", "1")
+
+
+@pytest.mark.parametrize("none", [{"d_vocab_out": 0}, {"d_vocab_out": -1}, {"d_vocab_out": None}])
+def test_as_many_outputs_as_inputs_where_nothing_is_said(tmp_path: Path, none: dict[str, Any]) -> None:
+    config = open_checkpoint(folder(tmp_path, tensors(), **none)).model.config
+    assert config.outputs == ()
+    assert len(config.spoken) == 6
+
+
+def test_outputs_have_the_names_of_the_list_beside(tmp_path: Path) -> None:
+    at = folder(tmp_path, said(2), d_vocab_out=2)
+    (at / "words.json").write_text('["(", ")", "[", "]", "0", "1"]')
+    unnamed = xf.load(at).model  # where tokens have names, numbers are none of them
+    assert unnamed.config.spoken == ("[0]", "[1]")
+    assert unnamed.config.heard == (None, None)
+    (at / "outputs.json").write_text('["no", "yes"]')
+    assert xf.load(at).model.config.spoken == ("no", "yes")
+    full = folder(tmp_path, tensors())
+    (full / "outputs.json").write_text('["u", "v", "w", "x", "y", "z"]')
+    assert xf.load(full).model.config.spoken == tuple("uvwxyz")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('["no"]', "outputs.json: has 1 names, and the model says 2 tokens (d_vocab_out)"),
+        ('{"0": "no"}', "outputs.json: is not a list of texts"),
+        ("[0, 1]", "outputs.json: is not a list of texts"),
+        ('["no", "no"]', "outputs: has the token 'no' twice"),
+        ('["no", ""]', "outputs: '' is not a token"),
+        ('["no", ', "outputs.json: "),
+    ],
+)
+def test_a_list_of_names_that_does_not_fit(tmp_path: Path, text: str, problem: str) -> None:
+    at = folder(tmp_path, said(2), d_vocab_out=2)
+    (at / "outputs.json").write_text(text)
+    with pytest.raises(CheckpointError) as refused:
+        open_checkpoint(at)
+    assert problem in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
 def test_masks_that_are_saved_are_checked(tmp_path: Path) -> None:
     mask = {"blocks.0.attn.mask": np.tril(np.ones((3, 3))), "blocks.0.attn.IGNORE": np.array(-np.inf)}
     assert open_checkpoint(folder(tmp_path, tensors() | mask)).model.config.mask == "causal"
@@ -79,7 +134,9 @@ def test_masks_that_are_saved_are_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"d_vocab_out": 5}, "d_vocab_out: is not d_vocab"),
+        ({"d_vocab_out": 5}, "'unembed.W_U': has the shape 4 × 6, where config.json asks for 4 × 5 (d_model × d_vocab_out)"),
+        ({"d_vocab_out": -2}, "d_vocab_out"),
+        ({"d_vocab_out": "6"}, "d_vocab_out"),
         ({"normalization_type": "RMS"}, "normalization_type: 'RMS' is not supported"),
         ({"positional_embedding_type": "rotary"}, "positional_embedding_type: 'rotary' is not supported"),
         ({"gated_mlp": True}, "gated_mlp: true is not supported"),

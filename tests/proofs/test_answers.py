@@ -59,8 +59,8 @@ def test_lists_that_are_no_answers(said: Any, steps: int) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"token": "z"}, "a token that is not in the vocabulary"),
-        ({"token": 1}, "a token that is not in the vocabulary"),
+        ({"token": "z"}, "a token that is not among the outputs"),
+        ({"token": 1}, "a token that is not among the outputs"),
         ({"token": "a", "ties": []}, "'b' is larger than the winner 'a'"),
         ({"token": "a", "ties": ["b"]}, "'b' cannot tie with the winner 'a'"),
         ({"token": None}, "names no token, and not just why"),
@@ -68,10 +68,10 @@ def test_lists_that_are_no_answers(said: Any, steps: int) -> None:
         ({"proved": None}, "does not say whether it is proved"),
         ({"proved": False}, "names a token that is not proved"),
         ({"ties": "c"}, "ties that are not a list"),
-        ({"ties": ["c", "c"]}, "order of the vocabulary"),
-        ({"ties": ["b"]}, "order of the vocabulary"),
-        ({"ties": ["a"]}, "order of the vocabulary"),
-        ({"ties": [["c"]]}, "a token that is not in the vocabulary"),
+        ({"ties": ["c", "c"]}, "order of the outputs"),
+        ({"ties": ["b"]}, "order of the outputs"),
+        ({"ties": ["a"]}, "order of the outputs"),
+        ({"ties": [["c"]]}, "a token that is not among the outputs"),
         ({"logits": {}}, "not the logits of all tokens"),
         ({"logits": None}, "not the logits of all tokens"),
         ({"logits": WON["logits"] | {"z": ["1", "1"]}}, "not the logits of all tokens"),  # type: ignore[operator]

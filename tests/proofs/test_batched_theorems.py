@@ -176,20 +176,20 @@ def test_tokens_that_are_fed_back(model: Model) -> None:
 
 
 def test_a_domain_of_any_size_takes_no_memory(model: Model) -> None:
-    batches = Batches(Sequences(tuple("abc"), 30, 30), model.config, 30, asking(lambda tokens: "a", tuple("abc"), 1, None))
+    batches = Batches(Sequences(tuple("abc"), 30, 30), model.config, 30, asking(lambda tokens: "a", model.config, 1, None))
     assert batches.inputs == 3**30
     last = batches[len(batches) - 1]
     assert last.ids[-1].tolist() == [2] * 30
     assert last.first + len(last) == 3**30
     assert batches.number_of(last.first) == len(batches) - 1
     with pytest.raises(RunError, match="too many to count"):
-        Batches(Sequences(tuple("abc"), 64), model.config, 64, asking(lambda tokens: "a", tuple("abc"), 1, None))
+        Batches(Sequences(tuple("abc"), 64), model.config, 64, asking(lambda tokens: "a", model.config, 1, None))
 
 
 def test_batches_cover_the_domain_once_in_order(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exactformer.proofs.batches._FEWEST", 5)
     domain = Sequences(tuple("abc"), 3)
-    batches = Batches(domain, model.config, 3, asking(lambda tokens: "a", tuple("abc"), 1, None))
+    batches = Batches(domain, model.config, 3, asking(lambda tokens: "a", model.config, 1, None))
     rows = [tuple("abc"[i] for i in row) for batch in batches for row in batch.ids.tolist()]
     assert rows == list(domain)
 

@@ -78,7 +78,7 @@ def made(leads: list[list[float]], weights: list[list[float]]) -> Tables:
 
 def right(tables: Tables) -> bool:
     root = Root(1, 1, np.ones((tables.weights.shape[1] - 1, 2), dtype=bool), False)
-    return bool(Bounding(tables, root).at_root.right[0])
+    return bool(Bounding(tables, root, root.answer).at_root.right[0])
 
 
 def rounded_away() -> Tables:
@@ -120,7 +120,7 @@ def test_shares_of_several_heads_are_bounded_from_both_sides() -> None:
         says = random.standard_normal((2, 3, 3, 3)) + 1.2 * (np.arange(3) == 2)
         tables = Tables(random.random((2, 3, 3)), says, np.array([9.0, 9.0]))
         root = Root(1, 2, np.ones((2, 3), dtype=bool), False)
-        bound = Bounding(tables, root)
+        bound = Bounding(tables, root, root.answer)
         leads = [lead(tables, [*ids, 1], 2) for ids in product(range(3), repeat=2)]
         assert not bound.at_root.right[0] or min(leads) > 0
         assert not bound.at_root.wrong[0] or max(leads) < 0
@@ -157,7 +157,7 @@ def test_sums_are_counted(word: str, times: int, monkeypatch: pytest.MonkeyPatch
         for _ in range(times):
             tables = Tables(random.random((1, 4, 4)), random.standard_normal((1, 4, 4, 4)), np.array([8.0]))
             for root in roots(word, [(0, 1, 2, 3)] * 4, 4):
-                bound = Bounding(tables, root)
+                bound = Bounding(tables, root, root.answer)
                 true = search(bound, root, 10**6)
                 if bound.terms.shape[-1] == 2:  # one other token: the counts are of it alone
                     low, high = summing.misled(bound, root)

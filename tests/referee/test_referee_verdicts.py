@@ -97,7 +97,7 @@ def test_quantised_engines_are_not_excused_by_rounding() -> None:
 @pytest.mark.parametrize(
     ("outputs", "ids", "line"),
     [
-        ({"it": np.zeros(4, np.float32)}, [0, 1], "it: prompt 0: logits: have the shape 1 × 4, where the vocabulary has 3 tokens"),
+        ({"it": np.zeros(4, np.float32)}, [0, 1], "it: prompt 0: logits: have the shape 1 × 4, where the model says 3 tokens"),
         ({"it": np.zeros((1, 2, 3, 3), np.float32)}, [0, 1], "it: prompt 0: "),
         ({"it": np.zeros(3, np.float32)}, [0, 7], "it: prompt 0: "),
         ({"it": np.zeros(3, np.float32)}, None, "it: ids: are missing"),

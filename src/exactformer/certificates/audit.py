@@ -62,11 +62,11 @@ def audit(
     >>> audit(model, [0, 1], certify(model, [0, 1]).tokens).agrees
     True
     """
-    whole = [*ids, *(claim.token for claim in claims[:-1] if claim.token is not None)]
+    whole = [*ids, *(model.fed_back(claim.token) for claim in claims[:-1] if claim.token is not None)]
     schedule = tuple(max(limbs) for limbs in zip(*(claim.schedule for claim in claims), strict=True))
 
     store = Prepared.of(model, prepared).store
-    certified = forward(model, whole, CertifiedArithmetic(store, schedule), following(progress)).balls()  # [T, vocabulary]
+    certified = forward(model, whole, CertifiedArithmetic(store, schedule), following(progress)).balls()  # [T, outputs]
     bits = BITS * max(*schedule, 4) + _BITS
     while True:
         ops = ArbArithmetic(bits)

@@ -30,7 +30,7 @@ _SMALLEST = Fraction(1, 2**100)  # stands for the largest logit where all are 0
 
 @dataclass(frozen=True)
 class Saved:
-    """The logits of a file, after the last tokens of the input: [positions, vocabulary] in float64."""
+    """The logits of a file, after the last tokens of the input: [positions, outputs] in float64."""
 
     name: str
     values: Any
@@ -67,8 +67,8 @@ class Expected:
         return self.high <= 2 * self.low or Fraction(self.high) * 1000 <= self.tolerance
 
 
-def read_logits(path: Path, length: int, vocabulary: int) -> Saved:
-    """Logits after the last of `length` tokens, [vocabulary], or after each, [length, vocabulary], from a .npy file.
+def read_logits(path: Path, length: int, outputs: int) -> Saved:
+    """Logits after the last of `length` tokens, [outputs], or after each, [length, outputs], from a .npy file.
 
     The header is believed in nothing: its shape must be one of these two, and the size of the file must be what they take.
     """
@@ -76,9 +76,9 @@ def read_logits(path: Path, length: int, vocabulary: int) -> Saved:
     kind = saved.dtype.newbyteorder("=").name
     _refuse(kind not in SHARES, f"{path}: holds {kind}; logits are {', '.join(SHARES)}")
     _refuse(
-        saved.shape not in ((vocabulary,), (length, vocabulary)),
-        f"{path}: has the shape {times(saved.shape)}, where the logits are {vocabulary:,} (after the last token) or "
-        f"{times((length, vocabulary))} (after each)",
+        saved.shape not in ((outputs,), (length, outputs)),
+        f"{path}: has the shape {times(saved.shape)}, where the logits are {outputs:,} (after the last token) or "
+        f"{times((length, outputs))} (after each)",
     )
     values = saved.array()
     floats = np.atleast_2d(values.astype(np.float64))

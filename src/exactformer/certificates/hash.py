@@ -81,12 +81,12 @@ def _hash(
 
 
 def unusual(config: Config) -> list[Any]:
-    """All but the vocabulary that are not as usual, each with its name."""
+    """All but the vocabulary that are not as usual, each with its name. Of outputs, which token is read where each is fed back."""
     said = []
     for field in sorted(fields(config), key=lambda field: field.name):
         value = getattr(config, field.name)
         if field.name != "vocabulary" and not usual(config, field):
-            said.append((field.name, _plain(value)))
+            said.append((field.name, list(config.heard) if field.name == "outputs" else _plain(value)))
     return said
 
 

@@ -23,7 +23,7 @@ _MOST = 1 << 15  # sequences in a batch
 def at_once(config: Config, length: int) -> int:
     """How many sequences of that length make a batch, whose memory is bounded whatever the model."""
     keys = 2 * config.blocks * length * config.key_heads * config.head_dim
-    widest = max(len(config.vocabulary), 2 * config.mlp, 3 * config.heads * config.head_dim, config.heads * length)
+    widest = max(len(config.spoken), 2 * config.mlp, 3 * config.heads * config.head_dim, config.heads * length)
     rows = 1 if config.keeps_past else length
     return max(1, min(_MOST, _BYTES // (8 * (keys + 4 * rows * widest))))
 

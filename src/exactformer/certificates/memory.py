@@ -14,7 +14,7 @@ from exactformer.model import InputError, Model
 _SLICED = 16  # bytes for each weight of a block that are kept: floats of 24 bits fit into two slices of float64
 _SHORT = 8  # the same of weights in bfloat16 or float16, which fit into one
 _HEAD = 8  # for each of the unembedding, which is float64 as a rule
-_COLUMN = 64  # for each token of the vocabulary: a logit, with its radius
+_COLUMN = 64  # for each output: a logit, with its radius
 _NORMED = 24  # for each weight of a matrix while its norms are taken: floats, with the gain, and squares
 _CUT = 40 << 20  # at most, while slices are cut, some columns at a time
 _SLICED_HEAD = 24  # for each of it where it is cut as well, as comparisons do
@@ -43,7 +43,7 @@ def for_weights(model: Model, sliced: float | None = None, compared: bool = Fals
     blocks = [weights for name, weights in model.weights.named() if name.startswith("blocks.")]
     largest = max((int(weights.size) for weights in blocks), default=0)
     slices = float(_NORMED * largest + min(_CUT, 5 * _SLICED * largest))
-    head = len(model.config.vocabulary) * model.config.dim
+    head = len(model.config.spoken) * model.config.dim
     if kept:
         slices += sum((_sliced(weights) if sliced is None else sliced) * int(weights.size) for weights in blocks) + _HEAD * head
     if compared:
@@ -54,7 +54,7 @@ def for_weights(model: Model, sliced: float | None = None, compared: bool = Fals
 def for_scout(model: Model) -> int:
     """Bytes of what a scout computes, which wants the logits of all that it reads."""
     length = min(SCOUTED, model.config.length or SCOUTED)
-    return for_pass(model, length, 1) + length * len(model.config.vocabulary) * _LOGIT
+    return for_pass(model, length, 1) + length * len(model.config.spoken) * _LOGIT
 
 
 def for_pass(model: Model, length: int, limbs: int, following: int = 0, compared: bool = False) -> int:
@@ -65,8 +65,8 @@ def for_pass(model: Model, length: int, limbs: int, following: int = 0, compared
     pattern = config.heads * length * (length + following) * 8
     stream += _PATTERNS * pattern + min(_ARRAYS * limbs * pattern, _SCORES) + min(6 * config.head_dim * pattern, _READ)
     by_block = 14 * config.dim + 2 * config.mlp + 4 * config.heads * length  # entries of all steps, for each token
-    steps = length * (config.blocks * by_block + len(config.vocabulary)) * (8 * limbs + _BESIDE) if compared else 0
-    return stream + _COLUMN * len(config.vocabulary) + steps + _WORK
+    steps = length * (config.blocks * by_block + len(config.spoken)) * (8 * limbs + _BESIDE) if compared else 0
+    return stream + _COLUMN * len(config.spoken) + steps + _WORK
 
 
 def _sliced(weights: Any) -> int:

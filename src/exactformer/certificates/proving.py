@@ -67,7 +67,7 @@ class Certified:
     """What is proved of the token after `ids`."""
 
     ids: tuple[int, ...]
-    token: int | None  # of the largest logit; None where that is undecided
+    token: int | None  # of the largest logit, an id among the outputs; None where that is undecided
     ties: tuple[int, ...]  # others whose logit is proved to be the same
     runner_up: int | None
     margin: tuple[Fraction, Fraction] | None  # an enclosure of the lead over the runner-up; its low end is below the lead over any
@@ -165,23 +165,29 @@ def proved_by(
         schedule = result.schedule
         return result
 
-    yield from token_by_token(passes.model.checked(ids), tokens, proved)
+    if tokens > 1:
+        passes.model.check_fed_back()
+    yield from token_by_token(passes.model.checked(ids), tokens, proved, passes.model.fed_back)
 
 
-def token_by_token(ids: Sequence[int], tokens: int, answer: Callable[[list[int]], Answer]) -> Iterator[Answer]:
-    """The one loop: the answer to `ids`, then to these and the token of the answer, and so on; none follows one without a token.
+def token_by_token(
+    ids: Sequence[int], tokens: int, answer: Callable[[list[int]], Answer], fed_back: Callable[[int], int]
+) -> Iterator[Answer]:
+    """The one loop: the answer to `ids`, then to these and the token of the answer, `fed_back`, and so on; none follows one without
+    a token.
 
     >>> from types import SimpleNamespace
-    >>> [found.token for found in token_by_token([2, 3], 4, lambda ids: SimpleNamespace(token=sum(ids) if sum(ids) < 9 else None))]
+    >>> answer = lambda ids: SimpleNamespace(token=sum(ids) if sum(ids) < 9 else None)
+    >>> [found.token for found in token_by_token([2, 3], 4, answer, lambda output: output)]
     [5, None]
     """
     prefix = list(ids)
-    for _ in range(tokens):
+    for n in range(tokens):
         found = answer(prefix)
         yield found
-        if found.token is None:
+        if found.token is None or n == tokens - 1:
             return
-        prefix = [*prefix, found.token]
+        prefix = [*prefix, fed_back(found.token)]
 
 
 def _check_whole(name: str, value: int, least: int, most: int | None) -> None:

@@ -18,16 +18,19 @@ def check_question(model: Model, name: str, ids: Sequence[int], tokens: int) -> 
     """
     if model.config.unembedding == "none":
         raise InputError(f"{name}: the model has no logits: there is no token to prove")
+    if tokens > 1:
+        model.check_fed_back()
     taken, length = len(ids) + tokens - 1, model.config.length  # None: as many positions as one likes
     if length is not None and taken > length:
         given = f"{len(ids):,} token{'s' * (len(ids) != 1)} given"
         raise InputError(f"{given} and {tokens:,} to prove take {taken:,} positions; the model has {length:,}")
 
 
-def namer(worksheet: Any) -> Callable[[int], str]:
-    """What tokens are called: the text of a piece in quotes, with its id; or the word; or the id alone."""
-    text = texts(worksheet)
-    quoted = worksheet.tokenizer is not None
+def namer(worksheet: Any, said: bool = False) -> Callable[[int], str]:
+    """What tokens are called: the text of a piece in quotes, with its id; or the word; or the id alone. Those that are read, or
+    those that are `said`."""
+    text = texts(worksheet, said)
+    quoted = worksheet.tokenizer is not None and not (said and worksheet.model.config.outputs)
 
     def name(token: int) -> str:
         if quoted and token < len(worksheet.tokenizer.vocabulary):
@@ -37,9 +40,11 @@ def namer(worksheet: Any) -> Callable[[int], str]:
     return name
 
 
-def texts(worksheet: Any) -> Callable[[int], str]:
-    """The text of a token: that of its piece; or its word; or #7 where it has but an id."""
-    tokenizer, vocabulary = worksheet.tokenizer, worksheet.model.config.vocabulary
+def texts(worksheet: Any, said: bool = False) -> Callable[[int], str]:
+    """The text of a token: that of its piece; or its word; or #7 where it has but an id. Outputs of their own have no pieces."""
+    config, tokenizer = worksheet.model.config, worksheet.tokenizer
+    vocabulary = config.spoken if said else config.vocabulary
+    tokenizer = None if said and config.outputs else tokenizer
 
     def text(token: int) -> str:
         if tokenizer is not None and token < len(tokenizer.vocabulary):

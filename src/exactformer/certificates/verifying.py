@@ -78,7 +78,7 @@ def verify(
         n = len(prefix) - len(certificate.ids)
         return _Check(model, ready, tuple(prefix), certificate.tokens[n], certificate.cap, f"tokens[{n}]").run()
 
-    for n, checked in enumerate(token_by_token(certificate.ids, len(certificate.tokens), check), start=1):
+    for n, checked in enumerate(token_by_token(certificate.ids, len(certificate.tokens), check, model.fed_back), start=1):
         if checked.problems:
             return Verification((*torn, *checked.problems))
         changed += [] if intact or checked.first is None else _differences(checked.claim, Claim.of(checked.first), checked.place)
@@ -123,10 +123,15 @@ def _first_look(certificate: Certificate, model: Model, digest: str) -> Problem 
             return Problem(
                 f"tokens[{n}].schedule", f"is not one of {schedule_length(model.config)} times 0 or {FEWEST} to {MOST} limbs"
             )
-        if len(claim.top) > len(model.config.vocabulary):
-            return Problem(f"tokens[{n}].top", f"has {len(claim.top):,} logits, the model {len(model.config.vocabulary):,}")
+        if len(claim.top) > len(model.config.spoken):
+            return Problem(f"tokens[{n}].top", f"has {len(claim.top):,} logits, the model {len(model.config.spoken):,}")
         if claim.token is None and n + 1 < len(certificate.tokens):
             return Problem(f"tokens[{n}].token", "is undecided, but more tokens follow it")
+    if len(certificate.tokens) > 1:
+        try:
+            model.check_fed_back()
+        except InputError as error:
+            return Problem("tokens", str(error))
     return None
 
 

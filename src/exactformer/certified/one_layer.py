@@ -30,7 +30,7 @@ class ShapeError(Refused):
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """For one last token: `weights` [heads, T, tokens], e^(score − c), 0 where it may not look; `says` [heads, T, tokens, tokens],
+    """For one last token: `weights` [heads, T, tokens], e^(score − c), 0 where it may not look; `says` [heads, T, tokens, outputs],
     what a token at a position adds to the logits if it is looked at alone, the last token's own part included. No entry of `says`
     is larger than `largest`, [heads]. The logits are Σ_h Σ_j weights · says / Σ_j weights."""
 
@@ -44,8 +44,8 @@ class OneLayer:
     """The tables of all last tokens, of inputs of one length."""
 
     weights: Any  # [tokens, heads, T, tokens]: of every last token
-    copied: Any  # [heads, T, tokens, tokens]
-    direct: Any  # [tokens, tokens]: of every last token, its own part of the logits, shared by the heads
+    copied: Any  # [heads, T, tokens, outputs]
+    direct: Any  # [tokens, outputs]: of every last token, its own part of the logits, shared by the heads
 
     def of(self, last: int) -> Tables:
         says = self.copied + self.direct[last]
@@ -64,12 +64,13 @@ def check_shape(config: Config, length: int) -> None:
         "hard attention": config.hard,
         "attention with a mistake": config.late_mask or config.mixed_sharing,
         "no logits": config.unembedding == "none",
+        "but one output": len(config.spoken) == 1,
     }
     for what, has in others.items():
         if has:
             raise ShapeError(f"sets of inputs are for networks of one attention layer and nothing else: this one has {what}")
-    tokens = len(config.vocabulary)
-    if max(config.heads, tokens) * length * tokens * tokens > _MOST:
+    tokens, widest = len(config.vocabulary), max(len(config.vocabulary), len(config.spoken))
+    if max(config.heads, tokens) * length * tokens * widest > _MOST:
         raise ShapeError(f"sets of inputs: {tokens:,} tokens at {length} positions are too many for tables of all pairs of tokens")
     if not config.sight_at(0).seen(1, length).any():
         raise ShapeError("sets of inputs: the last position may look nowhere")
@@ -104,7 +105,7 @@ def one_layer(model: Model, length: int) -> OneLayer:
     by_last = np.moveaxis(_known(scores), 0, 1).reshape(tokens, heads, length, tokens)
     return OneLayer(
         np.array([[_weights(one, seen) for one in each] for each in by_last]),
-        _floats(copied).reshape(heads, length, tokens, tokens),
+        _floats(copied).reshape(heads, length, tokens, len(config.spoken)),
         _floats(ops.times(own, ops.constant(exact(1) / heads))),
     )
 

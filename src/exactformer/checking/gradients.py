@@ -81,7 +81,7 @@ def _rows(table: Table, value: Any) -> Array:
 def nodes(found: Gradient) -> list[Node]:
     """The loss, where there is one, and every gradient."""
     names = {step.name for step in (*found.trace.steps, *found.steps)}
-    targets = found.trace.model.ids(found.targets) if found.targets else []
+    targets = found.trace.model.columns(found.targets) if found.targets else []
     loss = [] if found.loss is None else [Node(_LOSS, _single(found.loss), ("logits",), lambda inputs: _loss(inputs[0], targets))]
     return loss + [_node(step, tuple(read for read in step.reads if read in names), found, targets) for step in found.steps]
 

@@ -23,9 +23,13 @@ def trace_of(raw: dict[str, Any], file: str) -> Trace | None:
         return None
     try:
         worksheet = read(raw, file)
-        tokens = len(worksheet.model.config.vocabulary)
+        config = worksheet.model.config
+        tokens = len(config.spoken)
         if tokens >= WIDE:
-            raise table.error("model.vocabulary", f"has {tokens:,} tokens; claims are checked about fewer than {WIDE:,}")
+            raise table.error(
+                "model.outputs" if config.outputs else "model.vocabulary",
+                f"has {tokens:,} tokens; claims are checked about fewer than {WIDE:,}",
+            )
         return worksheet.trace()
     except InputError as error:
         raise table.error("input.tokens:", str(error)) from None

@@ -45,7 +45,7 @@ def _again(step: Step, reads: tuple[str, ...], weights: dict[str, Any], config: 
         given = dict(zip(reads, inputs, strict=True)) | {name: OPS.load(weights[name]) for name in step.reads if name in weights}
         if step.operation is ARGMAX:
             choices = OPS.choose(*inputs)
-            return tokens((None if x.index is None else config.vocabulary[x.index], x.why, x.proved) for x in choices)
+            return tokens((None if x.index is None else config.spoken[x.index], x.why, x.proved) for x in choices)
         result: Array = step.operation.apply(OPS, *(given[read] for read in step.reads))
         return result
 

@@ -21,13 +21,16 @@ from exactformer.checkpoints.tree import Tree
 from exactformer.model import Config, ConfigError, Model
 from exactformer.model.arithmetics.roles import Activation
 from exactformer.model.weights import assembled, declared
-from exactformer.reading import described
+from exactformer.reading import described, json_value, read_regular
 
 _ACTIVATIONS: Mapping[str, Activation] = {
     "relu": "relu", "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh",
     "silu": "silu",
 }  # fmt: skip
 LENS_NAMES = {"W_E": "embed.W_E", "W_pos": "pos_embed.W_pos", "W_U": "unembed.W_U", "b_U": "unembed.b_U"}
+OUTPUTS = "outputs.json"  # beside config.json: what outputs are called that are not the vocabulary
+_SAME = (None, 0, -1)  # of d_vocab_out: as d_vocab
+_LARGEST = 1 << 26
 _BUFFER = re.compile(r"blocks\.[0-9]+\.attn\.(mask|IGNORE)")
 _READ = frozenset({
     "act_fn", "attention_dir", "attn_only", "attn_scale", "attn_scores_soft_cap", "d_head", "d_mlp", "d_model", "d_vocab",
@@ -63,12 +66,13 @@ def lens(fields: Fields, tensors: dict[str, Tensor] | None, vocabulary: Sequence
     """The model; without tensors, its weights are shapes alone."""
     TRANSFORMER_LENS.check(fields.raw, fields.path)
     tokens, tree = fields.count("d_vocab"), Tree(fields.path, tensors, "", "embed.W_E")
-    if fields.count("d_vocab_out", tokens) != tokens:
-        raise fields.error("d_vocab_out", f"is not d_vocab, which is {tokens:,}: outputs that are no inputs are not supported")
+    said = tokens if fields.get("d_vocab_out") in _SAME else fields.count("d_vocab_out")
     if tensors is not None:  # before names are made for so many tokens
         tree.get("embed.W_E", tokens, fields.count("d_model"), fields="d_vocab × d_model")
+        tree.get("unembed.W_U", fields.count("d_model"), said, fields="d_model × d_vocab_out")
     try:
-        config = Config(vocabulary=token_names(fields.path, tokens, vocabulary), **_choices(fields))
+        outputs = _outputs(fields, tokens, said, vocabulary)
+        config = Config(vocabulary=token_names(fields.path, tokens, vocabulary), outputs=outputs, **_choices(fields))
         known = declared(config)
         values = {name: _value(tree, name, weight.shape) for name, weight in known.items() if not _folded(fields, name)}
         values |= {name: known[name].usual(config) for name in known if _folded(fields, name)}  # type: ignore[misc]
@@ -77,6 +81,24 @@ def lens(fields: Fields, tensors: dict[str, Tensor] | None, vocabulary: Sequence
         return Model(config, assembled(config, {name: value for name, value in values.items() if value is not None}))
     except ConfigError as error:
         raise CheckpointError(fields.path.parent, str(error)) from None
+
+
+def _outputs(fields: Fields, tokens: int, said: int, vocabulary: Sequence[str] | None) -> tuple[str, ...]:
+    """Names for what is said: those of outputs.json; () where that is the vocabulary.
+
+    Without names they are numbers: where the tokens are numbers too, output n is token n, as TransformerLens feeds outputs back.
+    """
+    path = fields.path.parent / OUTPUTS
+    if path.exists():
+        names = json_value(read_regular(path, _LARGEST, "a list of names", CheckpointError), CheckpointError, path)
+        if not isinstance(names, list) or not all(type(name) is str for name in names):
+            raise CheckpointError(path, "is not a list of texts")
+        if len(names) != said:
+            raise CheckpointError(path, f"has {len(names):,} names, and the model says {said:,} tokens (d_vocab_out)")
+        return tuple(names)
+    if said == tokens:
+        return ()
+    return token_names(fields.path, said, None if vocabulary is None else ())
 
 
 def _choices(fields: Fields) -> dict[str, Any]:

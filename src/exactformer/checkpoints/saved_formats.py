@@ -39,6 +39,8 @@ def format_of(model: Model) -> Format:
     config = model.config
     if config.positions == "rotary":
         return _PLANNED[_kind(model)]
+    if config.outputs:
+        return _LENS
     biases = _biases(model)
     if biases == {True} and (config.norm != "none" or config.unembedding != "own"):
         return _GPT2
@@ -265,7 +267,7 @@ def _lens_document(model: Model) -> dict[str, Any]:
     given = c.scale if isinstance(c.scale, Exact) else None
     return {
         "n_layers": c.blocks, "d_model": c.dim, "n_ctx": c.length, "d_head": c.head_dim, "n_heads": c.heads, "d_mlp": c.mlp or None,
-        "d_vocab": len(c.vocabulary), "d_vocab_out": len(c.vocabulary), "act_fn": _ACTIVATIONS.get(c.activation or ""),
+        "d_vocab": len(c.vocabulary), "d_vocab_out": len(c.spoken), "act_fn": _ACTIVATIONS.get(c.activation or ""),
         "attn_only": not c.mlp, "normalization_type": None if c.norm == "none" else "LN", "eps": _number(c.epsilon),
         "attention_dir": "bidirectional" if c.mask == "none" else "causal", "use_attn_scale": c.scale != "none",
         "attn_scale": None if given is None or given <= 0 else _number(1 / given), "positional_embedding_type": "standard",

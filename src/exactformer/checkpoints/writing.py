@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from exactformer.checkpoints.errors import CheckpointError
 from exactformer.checkpoints.fields import Fields
+from exactformer.checkpoints.lens import OUTPUTS
 from exactformer.checkpoints.opening import CONFIG, WHOLE, model_of, open_checkpoint
 from exactformer.checkpoints.safetensors import tensors_as_parts
 from exactformer.checkpoints.saved_formats import Arrays, Format, format_of
@@ -47,10 +49,15 @@ def save_checkpoint(model: Model, folder: Path | str, files: Mapping[str, str] |
         with (made / WHOLE).open("wb") as file:
             for part in tensors_as_parts(dict(_floats(form.tensors(model, document), folder)), {"format": "pt"}):
                 file.write(part)
-        for name, text in (files or {}).items():
+        for name, text in (_output_names(model) | dict(files or {})).items():
             write_whole(made / name, text, usual_mode())
         _check_weights(model, made, form, folder)
     return form.name
+
+
+def _output_names(model: Model) -> dict[str, str]:
+    names = model.config.outputs
+    return {OUTPUTS: json.dumps(names, ensure_ascii=False) + "\n"} if names else {}
 
 
 # -- what is said is what is meant
@@ -60,13 +67,19 @@ def _check_config(model: Model, form: Format, document: dict[str, Any], folder: 
         said, _ = model_of(Fields(parsed, folder / CONFIG), None, model.config.vocabulary, "ideal")
     except CheckpointError as error:
         raise CheckpointError(folder, f"{form.name} cannot say this model", str(error)) from None
-    if (field := model.config.differs(said.config)) is not None:
+    config = said.config
+    if len(config.spoken) == len(model.config.spoken) and config.unembedding == "own":  # their names are in a file beside
+        config = replace(config, outputs=model.config.outputs)
+    if (field := model.config.differs(config)) is not None:
         meant = getattr(model.config, field)
         raise _unsaid(folder, field, quoted(str(meant) if isinstance(meant, Exact) else meant), form)
 
 
 def _check_weights(model: Model, made: Path, form: Format, folder: Path) -> None:
-    again = dict(open_checkpoint(made, model.config.vocabulary).model.weights.named())
+    opened = open_checkpoint(made, model.config.vocabulary).model
+    if opened.config.outputs != model.config.outputs:
+        raise _unsaid(folder, "outputs", quoted(model.config.outputs), form)
+    again = dict(opened.weights.named())
     given = dict(model.weights.named())
     for name in sorted(given.keys() ^ again.keys()):
         raise _unsaid(folder, name, "a weight that is there" if name in given else "a weight that is not there", form)

@@ -87,7 +87,10 @@ def extent(model: Model, block: int, tokens: int) -> Extent:
     pairs = (1 + block * config.heads) ** 2  # tokens, and those that each head of an earlier block brought, with each other
     places = 0 if model.weights.W_pos is None else len(model.weights.W_pos)
     logits = config.unembedding != "none"
-    return Extent(pairs + (places > 0) + logits + 1, (pairs + logits) * tokens**2 + places**2 + tokens * config.dim)
+    return Extent(
+        pairs + (places > 0) + logits + 1,
+        pairs * tokens**2 + logits * tokens * (len(config.outputs) or tokens) + places**2 + tokens * config.dim,
+    )
 
 
 def circuits(
@@ -101,7 +104,8 @@ def circuits(
     """The circuits of a head: tokens with tokens, positions with positions, and tokens that heads of earlier blocks brought.
 
     What is 0 everywhere is left out, but for tokens with tokens. `directions` names the dimensions of the stream.
-    `chosen` are the ids of the tokens that are looked at: by default all.
+    `chosen` are the ids of the tokens that are looked at: by default all. Where a model says other tokens than it reads, all of
+    those that it says are.
     """
     ids = range(len(model.config.vocabulary)) if chosen is None else chosen
     tokens, name = tuple(model.config.vocabulary[i] for i in ids), f"block {block}, head {head}"
@@ -127,8 +131,12 @@ def circuits(
         if not table.is_zero:
             yield table
     if model.config.unembedding != "none":
-        added = ov(model, block, head, embedded, ids)
-        yield CircuitTable(f"{name}: OV", "what attending to a token adds to the logits", tokens, tokens, added)
+        spoken = model.config.spoken
+        to = range(len(spoken)) if chosen is None or model.config.outputs else chosen
+        added = ov(model, block, head, embedded, to)
+        yield CircuitTable(
+            f"{name}: OV", "what attending to a token adds to the logits", tokens, tuple(spoken[i] for i in to), added
+        )
     yield _stream_table(name, written(model, block, head, embedded), tokens, directions)
 
 

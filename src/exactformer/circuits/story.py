@@ -75,7 +75,7 @@ def _sentence(kind: str, step: Step, head: int, row: list[Any], position: int, t
         case "pattern":
             return _attention(row, trace)
         case "probs":
-            return f"expects {_most(row, trace.model.config.vocabulary)}"
+            return f"expects {_most(row, trace.model.config.spoken)}"
         case _:
             return ""
 

@@ -37,16 +37,18 @@ Classes = tuple[tuple[str, ...], ...]
 
 
 def interchangeable(model: Model, circuit: Circuit | None) -> Classes:
-    """Classes of tokens, any renaming within which is proved to rename the output alike.
+    """Classes of tokens (all that are read or said), any renaming within which is proved to rename the output alike.
 
     The circuit says which dimensions belong to which token; without it, and for models with more than heads, every token is a class
     of its own. It is a hint and is not believed: that S is the right matrix is what the equations say, of the model's own weights.
+    Where a model says other tokens than it reads, a renaming would be of two vocabularies: there every token is alone, too.
     Where a can be exchanged with b, and b with c, so can all three be renamed: exchanges generate the permutations.
     """
     vocabulary = model.config.vocabulary
     if circuit is not None and (circuit.vocabulary, circuit.dim) != (vocabulary, model.config.dim):
         raise CircuitError("the circuit is of another model: its vocabulary or its dimensions are not those of the model")
-    leader = {token: token for token in vocabulary}
+    every = tuple(dict.fromkeys((*vocabulary, *model.config.spoken)))
+    leader = {token: token for token in every}
     if circuit is not None and _plain(model):
         exact_weights = {name: _matrix(weights) for name, weights in model.weights.named()}
         for one, other in combinations(vocabulary, 2):
@@ -54,7 +56,7 @@ def interchangeable(model: Model, circuit: Circuit | None) -> Classes:
                 joined = leader[other]
                 leader = {token: leader[one] if lead == joined else lead for token, lead in leader.items()}
     classes: dict[str, list[str]] = {}
-    for token in vocabulary:
+    for token in every:
         classes.setdefault(leader[token], []).append(token)
     return tuple(map(tuple, classes.values()))
 

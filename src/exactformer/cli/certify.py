@@ -156,7 +156,7 @@ def command(
     ids = ids_of(asked, worksheet)
     title = worksheet.title or source
     check_question(worksheet.model, source, ids, most)
-    saved = None if expect is None else read_logits(expect, len(ids), len(worksheet.model.config.vocabulary))
+    saved = None if expect is None else read_logits(expect, len(ids), len(worksheet.model.config.spoken))
     run = Run(worksheet, title, ids, most, top, cap, digits, kinds, audit, saved, allowed, form, output, witness)
     run.follow()
     sys.exit(run.finish())

@@ -118,7 +118,7 @@ def command(
         "json": judgements.as_json, "markdown": judgements.markdown, "html": judgement_page.page,
         "svg": judgement_page.svg,
     }  # fmt: skip
-    shown = renderers[form](report, worksheet.title or source, namer(worksheet))
+    shown = renderers[form](report, worksheet.title or source, namer(worksheet, said=True))
     emit(fitted(shown, output, form), output)
     verdict = report.verdict(allow is not None)
     beyond = strict and any(record.get("first_step") for record in report.records)

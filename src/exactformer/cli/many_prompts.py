@@ -87,7 +87,7 @@ def _text(certificates: list[Certificate], worksheet: Any) -> str:
     """A line for each prompt: its tokens, and the smallest margin of them."""
     from exactformer.certificates.question import namer
 
-    name = namer(worksheet)
+    name = namer(worksheet, said=True)
     lines = []
     for number, certificate in enumerate(certificates):
         tokens = " ".join(map(name, certificate.continuation)) or "nothing"

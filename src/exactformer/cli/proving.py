@@ -53,9 +53,23 @@ class Run:
 
     @cached_property
     def name(self) -> Callable[[int], str]:
+        """What the tokens are called that the model says."""
+        from exactformer.certificates.question import namer
+
+        return namer(self.worksheet, said=True)
+
+    @cached_property
+    def reads(self) -> Callable[[int], str]:
+        """What those are called that it reads."""
         from exactformer.certificates.question import namer
 
         return namer(self.worksheet)
+
+    @property
+    def heading(self) -> str:
+        from exactformer.render.certificates import heading
+
+        return heading(self.title, self.ids, self.reads)
 
     @property
     def streams(self) -> bool:
@@ -68,7 +82,6 @@ class Run:
         from exactformer.certificates.hash import model_hash
         from exactformer.certificates.memory import check_memory, made_anew
         from exactformer.certificates.storage import prepared
-        from exactformer.render import certificates
 
         all_logits = bool(self.kinds) or (self.saved is not None and len(self.saved.values) > 1)
         keep = check_memory(self.model, self.title, len(self.ids), self.cap, self.tokens, all_logits)
@@ -83,7 +96,7 @@ class Run:
                 ready.prepare(progress)
                 if self.streams:
                     progress.clear()
-                    click.echo(fitted(certificates.heading(self.title, self.ids, self.name), None), nl=False)
+                    click.echo(fitted(self.heading, None), nl=False)
                 try:
                     self._prove(ready, progress)
                     self._look(ready, progress)
@@ -122,7 +135,7 @@ class Run:
         if self.audited and proved:
             self.audit = audit(self.model, self.ids, proved, prepared=ready, progress=progress)
         if self.kinds and proved:
-            before = [claim.token for claim in proved[:-1] if claim.token is not None]
+            before = [self.model.fed_back(claim.token) for claim in proved[:-1] if claim.token is not None]
             true = {len(self.ids) - 1 + n: claim.token for n, claim in enumerate(proved)}
             limbs = max(max(claim.schedule) for claim in proved)
             self.floats = compare(
@@ -183,10 +196,10 @@ class Run:
             emit(certificates.as_json(certificate, self.audit, self.floats, self.expected), self.output)
             return
         if self.form == "html":
-            emit(page(certificate, self.title, self.name, self.audit, self.floats, self.expected), self.output)
+            emit(page(certificate, self.title, self.name, self.audit, self.floats, self.expected, self.reads), self.output)
             return
         colours = paint(self.output)
-        parts = [] if self.streams else [certificates.heading(self.title, self.ids, self.name)]
+        parts = [] if self.streams else [self.heading]
         if not self.streams:
             parts += [certificates.claim_text(claim, n, self.name, colours) for n, claim in enumerate(self.claims, start=1)]
         parts += [self._whole_text()]

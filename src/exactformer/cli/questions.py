@@ -29,7 +29,7 @@ class Question:
         from exactformer.proofs.expressions import read_rule
 
         config = worksheet.model.config
-        self.worksheet, self.vocabulary = worksheet, config.vocabulary
+        self.worksheet, self.vocabulary, self.outputs = worksheet, config.vocabulary, config.spoken
         if (program := program_of(worksheet)) is not None and rule is None:
             assert length is not None
             refuse(domain is not None or positions is not None or steps is not None, _OF_PROGRAM)
@@ -80,12 +80,12 @@ class Question:
         if not hasattr(inner, "arrays") and not hasattr(inner, "whole"):
             return 1, inner
         if at is not None:
-            return 1, Fitted(inner, self.vocabulary, None, at)
+            return 1, Fitted(inner, self.vocabulary, None, at, self.outputs)
         number = inner.answers(shortest)
         refuse(number > 1 and shortest != self.longest, "--domain: inputs of one length are needed, as several tokens follow each")
         if inner == Words("sorted"):
             return number, Sorted(shortest, self.vocabulary)
-        return number, Fitted(inner, self.vocabulary, shortest if number > 1 else None)
+        return number, Fitted(inner, self.vocabulary, shortest if number > 1 else None, None, self.outputs)
 
 
 def _inner(rule: str) -> Any:

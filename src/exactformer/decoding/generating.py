@@ -40,7 +40,7 @@ class Chosen:
     """
 
     position: int  # in the sequence, prompt included
-    id: int | None
+    id: int | None  # among the outputs
     token: str | None
     text: str  # what can be shown of the continuation now that this token is there
     proved: bool
@@ -87,6 +87,8 @@ def generate(
     if not kind(arithmetic).stepwise:
         raise DecodingError(f"arithmetic: {arithmetic} computes whole layers, and proves tokens in its own way: use certify")
     prompt, stops = _checked(model, ids), _stops(model, stop)
+    if steps > 1:
+        model.check_fed_back()
     passes = _Passes(model, arithmetic, cap_bits, progress)
     return _continued(passes, prompt, steps, strategy, stops, fresh_seed() if seed is None else seed, tokenizer)
 
@@ -100,7 +102,7 @@ def _continued(
     passes: _Passes, ids: list[int], steps: int, strategy: Strategy, stop: set[int], seed: int, tokenizer: Tokenizer | None
 ) -> Iterator[Chosen]:
     config = passes.model.config
-    pieces = Pieces(tokenizer, config.vocabulary, ids)
+    pieces = Pieces(None if config.outputs else tokenizer, config.spoken, ids)
     for step in range(1, steps + 1):
         position = len(ids)
         try:
@@ -124,7 +126,7 @@ def _continued(
         yield replace(chosen, text=text, end=end)
         if end is not None:
             return
-        ids = [*ids, chosen.id]
+        ids = [*ids, passes.model.fed_back(chosen.id)]
 
 
 class _Passes:
@@ -140,7 +142,7 @@ class _Passes:
         while True:
             logits = self._logits(ids)
             try:
-                return _chosen(of_row(logits, strategy, self.bits, self.model.config.vocabulary), seed, len(ids))
+                return _chosen(of_row(logits, strategy, self.bits, self.model.config.spoken), seed, len(ids))
             except Undecided:
                 # Of exact numbers nothing more is to be had. Balls get more bits, also those that stand for long exact rows.
                 if self.bits >= self.cap_bits or not (self.encloses or isinstance(logits[0], arb)):
@@ -205,13 +207,14 @@ def _checked(model: Model, ids: Sequence[int]) -> list[int]:
 
 
 def _stops(model: Model, stop: Collection[int | str]) -> set[int]:
-    vocabulary = model.config.vocabulary
-    names = {token: id for id, token in enumerate(vocabulary)} if any(isinstance(token, str) for token in stop) else {}
+    outputs = model.config.spoken
+    names = {token: id for id, token in enumerate(outputs)} if any(isinstance(token, str) for token in stop) else {}
     found = set()
     for token in stop:
         id = names.get(token, -1) if isinstance(token, str) else token
-        if not 0 <= id < len(vocabulary):
-            raise DecodingError(f"stop: the token {token!r} is not in the vocabulary")
+        if not 0 <= id < len(outputs):
+            where = "among the outputs" if model.config.outputs else "in the vocabulary"
+            raise DecodingError(f"stop: the token {token!r} is not {where}")
         found.add(id)
     return found
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from exactformer.exercises.cell import Cell
 from exactformer.model.arithmetics.exact import MASKED
+from exactformer.model.axes import Axis
 from exactformer.model.operations.operation import short
-from exactformer.model.step import Step
+from exactformer.model.step import Step, Words
 from exactformer.numbers import Exact, Named, Undecided, Undefined
 from exactformer.numbers.nearness import nearly
 
@@ -46,16 +47,15 @@ def _place(cell: Cell) -> str:
     named = []
     for n, (axis, i) in enumerate(zip(axes, cell.index, strict=False)):
         word = {len(axes) - 2: "row", len(axes) - 1: "column"}.get(n, "head")
-        token = _token(cell, axis.word, i)
+        token = _token(cell, axis, i)
         if axis.word and (word != "head" or cell.step.values.shape[0] > 1):
             named.append(f"{word} {i}" + (f" (“{token}”)" if token else ""))
     return f": {', '.join(named)}" if named else ""
 
 
-def _token(cell: Cell, axis: str, i: int) -> str:
-    if axis == "position":
-        return cell.trace.tokens[i]
-    return cell.trace.model.config.vocabulary[i] if axis == "token" else ""
+def _token(cell: Cell, axis: Axis, i: int) -> str:
+    names = Words(cell.trace.tokens, cell.trace.model.config).along(axis)
+    return names[i] if names else ""
 
 
 def hints(cell: Cell) -> tuple[str, ...]:

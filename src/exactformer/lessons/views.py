@@ -10,7 +10,7 @@ from exactformer.lessons.lesson import View
 from exactformer.lessons.numerals import DECIMALS, SHORT, decimal
 from exactformer.lessons.passes import PassError, Source, entry, step_at, trace_of
 from exactformer.messages import printable
-from exactformer.model.axes import POSITION, TOKEN
+from exactformer.model.axes import POSITION
 from exactformer.model.breaking import MISTAKES
 from exactformer.model.operations.operation import short
 from exactformer.numbers import Exact, Named, Undecided
@@ -131,7 +131,7 @@ def _columns(step: Step, trace: Trace, matrix: Any, rows: Sequence[int]) -> tupl
 
 
 def _counts_tokens(step: Step) -> bool:
-    return bool(step.axes) and step.axes[-1] is TOKEN
+    return bool(step.axes) and step.axes[-1].names is not None
 
 
 def _label(step: Step, trace: Trace, axis: int, n: int) -> str:
@@ -143,8 +143,8 @@ def _label(step: Step, trace: Trace, axis: int, n: int) -> str:
     if kind is POSITION:
         token = _safe(trace.tokens[n]) if n < len(trace.tokens) else str(n)
         return f"{n} {token}" if axis == step.values.ndim - 2 else token
-    if kind is TOKEN:
-        return _safe(trace.model.config.vocabulary[n])
+    if kind is not None and kind.names is not None:
+        return _safe(kind.names(trace.model.config)[n])
     if kind is not None and kind.word == "":
         return ""
     return str(n)

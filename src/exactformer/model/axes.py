@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 class Axis(NamedTuple):
     word: str
     size: Callable[[Config], int]
+    names: Callable[[Config], tuple[str, ...]] | None = None  # what each is called, where a configuration says it
 
 
-TOKEN = Axis("token", lambda c: len(c.vocabulary))
+TOKEN = Axis("token", lambda c: len(c.vocabulary), lambda c: c.vocabulary)  # that is read
+SPOKEN = Axis("token", lambda c: len(c.spoken), lambda c: c.spoken)  # that is said
 POSITION = Axis("position", lambda c: c.length or 0)
 DIMENSION = Axis("dimension", lambda c: c.dim)
 HEAD = Axis("head", lambda c: c.heads)

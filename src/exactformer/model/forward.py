@@ -47,6 +47,8 @@ class Model(Saved):
         """
         config = self.config
         sizes = {"dimension": config.dim, "block": config.blocks, "head": config.heads, "token": len(config.vocabulary)}
+        if config.outputs:
+            sizes["output"] = len(config.outputs)
         sizes["weight"] = sum(value.size for _, value in self.weights.named())
         counts = (f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s" for noun, count in sizes.items())
         return f"<model: {', '.join(counts)}>"
@@ -67,9 +69,45 @@ class Model(Saved):
     def column(self, token: str) -> int:
         """Where the logits of a token stand."""
         try:
-            return self.config.vocabulary.index(token)
+            return self.config.spoken.index(token)
         except ValueError:
-            raise InputError(f"the token {quoted(token)} is not in the vocabulary ({_few(self.config.vocabulary)})") from None
+            raise InputError(f"the token {quoted(token)} is not {self._among_outputs}") from None
+
+    def columns(self, tokens: Sequence[str]) -> list[int]:
+        """The same of one for each position."""
+        index = {token: i for i, token in enumerate(self.config.spoken)}
+        for position, token in enumerate(tokens):
+            if token not in index:
+                raise InputError(f"position {position}: the token {quoted(token)} is not {self._among_outputs}")
+        return [index[token] for token in tokens]
+
+    @property
+    def _among_outputs(self) -> str:
+        kind = "among the outputs" if self.config.outputs else "in the vocabulary"
+        return f"{kind} ({_few(self.config.spoken)})"
+
+    def fed_back(self, output: int) -> int:
+        """The id of the token that is read where the model's output is fed back.
+
+        >>> from exactformer.worksheets import load
+        >>> load("capstone").model.fed_back(2)
+        2
+        """
+        if not self.config.outputs:
+            return output
+        self.check_fed_back()
+        token = self.config.heard[output]
+        assert token is not None
+        return token
+
+    def check_fed_back(self) -> None:
+        """Refuse a model of which not every output is a token that it reads: nothing can follow such an output."""
+        for name, token in zip(self.config.spoken, self.config.heard, strict=True) if self.config.outputs else ():
+            if token is None:
+                raise InputError(
+                    f"the output {quoted(name)} is not in the vocabulary ({_few(self.config.vocabulary)}): "
+                    "it cannot be fed back, so no more than 1 token can be asked for"
+                )
 
     def ids(self, tokens: tuple[str, ...]) -> list[int]:
         """The vocabulary indices of `tokens`, or one clear line about the first that does not fit."""
@@ -130,7 +168,7 @@ class Model(Saved):
 
 
 def forward(model: Model, ids: Sequence[int] | Any, ops: Values, note: Note = unnoted, cache: Cache | None = None) -> Any:
-    """The logits [T, vocabulary] of the tokens `ids`, or the last stream [T, dim] of a model without unembedding.
+    """The logits [T, outputs] of the tokens `ids`, or the last stream [T, dim] of a model without unembedding.
 
     Every step on the way is given to `note`. With a `cache`, `ids` are the tokens that follow those computed with it before. Many
     sequences at once are an array of ids [sequences, T], for an arithmetic that takes them: their rows follow one another.

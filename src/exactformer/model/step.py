@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from exactformer.model.axes import POSITION, TOKEN, Axis
+from exactformer.model.axes import POSITION, Axis
 from exactformer.model.operations.operation import Operation
 from exactformer.showing import Plotted
+
+if TYPE_CHECKING:
+    from exactformer.model.config import Config
 
 Remarks = tuple[tuple[int, str], ...]  # a position, and what is said of it
 
@@ -18,11 +21,13 @@ class Words(NamedTuple):
     """What positions and tokens are called."""
 
     positions: tuple[str, ...] = ()
-    tokens: tuple[str, ...] = ()
+    config: Config | None = None  # which has names for tokens and outputs
 
     def along(self, axis: Axis) -> tuple[str, ...]:
         """The names of what an axis counts; () where it has none."""
-        return self.positions if axis is POSITION else self.tokens if axis is TOKEN else ()
+        if axis is POSITION:
+            return self.positions
+        return () if axis.names is None or self.config is None else axis.names(self.config)
 
 
 @dataclass(frozen=True)

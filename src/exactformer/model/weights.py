@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactformer.model.axes import DIMENSION, POSITION, TOKEN, Axis
+from exactformer.model.axes import DIMENSION, POSITION, SPOKEN, TOKEN, Axis
 from exactformer.model.config import Config
 from exactformer.model.fields import Array, ConfigError, Part, along, group
 from exactformer.model.layers.attention import AttentionWeights
@@ -48,8 +48,8 @@ class Weights(Part):
     W_pos: Array | None = along(POSITION, DIMENSION, when=lambda c: c.positions == "table", goes_with='positions = "table"')
     blocks: tuple[BlockWeights, ...] = ()
     ln_final: NormWeights | None = group(NormWeights, when=lambda c: c.final_norm, goes_with="final_norm = true")
-    W_U: Array | None = along(DIMENSION, TOKEN, when=lambda c: c.unembedding == "own", goes_with='unembedding = "own"')
-    b_U: Array | None = along(TOKEN, when=lambda c: c.unembedding != "none", goes_with="an unembedding", optional=True)
+    W_U: Array | None = along(DIMENSION, SPOKEN, when=lambda c: c.unembedding == "own", goes_with='unembedding = "own"')
+    b_U: Array | None = along(SPOKEN, when=lambda c: c.unembedding != "none", goes_with="an unembedding", optional=True)
 
 
 def block_of(name: str) -> int | None:

@@ -52,8 +52,8 @@ class Probe:
         prepared.prepare()
         named = [(name, int(values.size)) for name, values in model.weights.named() if values.ndim > 1]
         weights = {part: sum(size for name, size in named if f".{part}." in name) for part in PARTS}
-        weights[HEAD] = len(small.vocabulary) * small.dim
-        widths = {"attn": small.key_heads, "mlp": small.mlp, "stream": small.dim, HEAD: len(small.vocabulary)}
+        weights[HEAD] = len(small.spoken) * small.dim
+        widths = {"attn": small.key_heads, "mlp": small.mlp, "stream": small.dim, HEAD: len(small.spoken)}
         return cls(model, prepared, widths, weights, clock() - start)
 
     def seconds(self, limbs: int, length: int, past: int, whole: bool, clock: Clock) -> tuple[dict[str, float], float]:

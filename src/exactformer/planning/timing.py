@@ -60,7 +60,7 @@ class Sizes:
             part: sum(counted.get(f"{part}.{step}", Counter())["multiplications"] for step in steps) // times
             for part, steps in _PRODUCTS.items()
         }
-        widths = {"attn": config.key_heads, "mlp": config.mlp, "stream": config.dim, HEAD: len(config.vocabulary)}
+        widths = {"attn": config.key_heads, "mlp": config.mlp, "stream": config.dim, HEAD: len(config.spoken)}
         head = counted.get("logits", Counter())["multiplications"] // length
         return cls(config.blocks, widths, weights | {"stream": 0, HEAD: head}, block_norms(config))
 

@@ -28,7 +28,7 @@ class AnswerError(RunError):
 class Answer:
     """The winner and what ties with it, lowest index first; or None and why there is no winner.
 
-    Where the vocabulary is small, all logits, enclosed where that is known; else by how much the winner leads all others at least.
+    Where the outputs are few, all logits, enclosed where that is known; else by how much the winner leads all others at least.
     """
 
     token: str | None
@@ -54,7 +54,7 @@ def bounds(low: str, high: str) -> list[str] | None:
     return [low, high] if _DECIMAL.fullmatch(low) and _DECIMAL.fullmatch(high) else None
 
 
-def read(said: Any, steps: int, vocabulary: Tokens, arithmetic_name: str, read_at: tuple[int, ...] | None = None) -> list[Answer]:
+def read(said: Any, steps: int, outputs: Tokens, arithmetic_name: str, read_at: tuple[int, ...] | None = None) -> list[Answer]:
     """The answers to one case: up to `steps` that follow, or one at each of some positions. All that can be known of them
     without computing is checked: a journal is believed in the rest.
 
@@ -71,10 +71,10 @@ def read(said: Any, steps: int, vocabulary: Tokens, arithmetic_name: str, read_a
     if read_at is not None:
         if not isinstance(said, list) or len(said) != len(read_at):
             raise AnswerError(f"is not a list of {len(read_at)} answers")
-        return [answer for one in said for answer in read([one], 1, vocabulary, arithmetic_name)]
+        return [answer for one in said for answer in read([one], 1, outputs, arithmetic_name)]
     if not isinstance(said, list) or not 1 <= len(said) <= steps:
         raise AnswerError(f"is not a list of {steps} answer{'s' * (steps > 1)}")
-    index = {token: n for n, token in enumerate(vocabulary)}
+    index = {token: n for n, token in enumerate(outputs)}
     answers = []
     for n, each in enumerate(said):
         try:
@@ -101,7 +101,7 @@ def _answer(said: Any, index: dict[str, int], proving: bool) -> Answer:
     token, ties = _token(said["token"], index), said["ties"]
     insist(isinstance(ties, list), "has ties that are not a list")
     places = [index[token], *(index[_token(tie, index)] for tie in ties)]
-    insist(all(a < b for a, b in pairwise(places)), "has ties that are not in the order of the vocabulary")
+    insist(all(a < b for a, b in pairwise(places)), "has ties that are not in the order of the outputs")
     if kept == "lead":
         return Answer(token, proved, tuple(ties), lead=_lead(said["lead"], proving and not ties))
     logits = said["logits"]
@@ -129,7 +129,7 @@ def _contradictions(answer: Answer) -> Iterator[str]:
 
 
 def _token(said: Any, index: dict[str, int]) -> str:
-    insist(isinstance(said, str) and said in index, "names a token that is not in the vocabulary")
+    insist(isinstance(said, str) and said in index, "names a token that is not among the outputs")
     return str(said)
 
 

@@ -27,7 +27,7 @@ Inputs = Sequences | Product | list[Tokens]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Inputs [n, T] as ids; and the answers any of which is right, [n, answers, most], −1 where there are fewer."""
+    """Inputs [n, T] as ids; and the answers any of which is right, ids of outputs [n, answers, most], −1 where there are fewer."""
 
     first: int  # the number of its first input in the domain
     ids: Any
@@ -149,13 +149,14 @@ class Batches(Sequence[Batch]):
                 digest.add("list", ids.shape, ids.reshape(-1).view(np.uint8).data)
 
 
-def asking(rule: Rule, vocabulary: Tokens, steps: int, positions: Places | None) -> Callable[[Any], tuple[Any, Any, Tokens]]:
+def asking(rule: Rule, config: Config, steps: int, positions: Places | None) -> Callable[[Any], tuple[Any, Any, Tokens]]:
     """What is demanded of inputs [n, T], as arrays (see `Batch`): by the rule's own `arrays`, or by asking it about each.
 
     Tokens that follow are asked for with those before them fed back, as far as only one is right; with `positions`, the rule names
-    an answer for each of these.
+    an answer for each of these. Inputs are tokens that are read, answers what is said.
     """
-    index = {token: n for n, token in enumerate(vocabulary)}
+    vocabulary, outputs = config.vocabulary, config.spoken
+    index = {token: n for n, token in enumerate(outputs)}
 
     def one(tokens: Tokens) -> list[Demand]:
         if positions is not None:
@@ -168,7 +169,7 @@ def asking(rule: Rule, vocabulary: Tokens, steps: int, positions: Places | None)
 
     def asked(ids: Any) -> tuple[Any, Any, Tokens]:
         if arrays := getattr(rule, "arrays", None):
-            right, kind = arrays(ids, vocabulary)
+            right, kind = arrays(ids, vocabulary, outputs)
             return right[:, :, None], np.zeros(len(ids), dtype=int), (kind,)
         return _demanded([one(tokens) for tokens in tokens_of(ids, vocabulary)], index)
 

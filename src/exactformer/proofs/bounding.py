@@ -33,15 +33,16 @@ class Bounds:
 
 
 class Bounding:
-    """The terms w(t)·(lead of the answer) of every token t at every position, for one root; sums of them decide."""
+    """The terms w(t)·(lead of the answer) of every token t at every position, for one root; sums of them decide.
+    `said` is the output that is demanded: the one with the name of the root's answer."""
 
     @_ANY
-    def __init__(self, tables: Tables, root: Root) -> None:
+    def __init__(self, tables: Tables, root: Root, said: int) -> None:
         self.root, self.positions = root, tables.weights.shape[1]
-        others = np.arange(tables.says.shape[-1]) != root.answer
-        leads = tables.says[..., root.answer, None] - tables.says[..., others]
+        others = np.arange(tables.says.shape[-1]) != said
+        leads = tables.says[..., said, None] - tables.says[..., others]
         terms = np.concatenate([tables.weights[..., None] * leads, tables.weights[..., None]], axis=-1)  # the last column: weights
-        self.own, self.terms = terms[:, -1, root.last], terms[:, :-1]  # [heads, tokens], [heads, free, tokens, tokens]
+        self.own, self.terms = terms[:, -1, root.last], terms[:, :-1]  # [heads, others + 1], [heads, free, tokens, others + 1]
         self.largest = tables.largest
         inside = root.allowed[None, :, :, None]
         least, most = np.where(inside, self.terms, np.inf).min(axis=2), np.where(inside, self.terms, -np.inf).max(axis=2)

@@ -80,25 +80,26 @@ class Case:
         """The answers at positions of the input, all of one pass."""
         logits = forward(self.model, ids, ops)[list(places_of(positions, len(ids)))]
         for i, choice in enumerate(ops.choose(logits)):
-            yield _answer(choice, logits[i : i + 1], self.model.config.vocabulary)
+            yield _answer(choice, logits[i : i + 1], self.model.config.spoken)
 
     def _continued(self, ids: list[int], ops: Values) -> Iterator[dict[str, Any]]:
         """Token after token, each fed back; keys and values are kept, where later positions cannot change them."""
         cache = Cache() if self.model.config.keeps_past else None
         new = ids
-        for _ in range(self.steps):
+        for step in range(self.steps):
             logits = forward(self.model, new if cache is not None else ids, ops, cache=cache)[-1:]
             (choice,) = ops.choose(logits)
-            yield _answer(choice, logits, self.model.config.vocabulary)
+            yield _answer(choice, logits, self.model.config.spoken)
             if choice.index is None:
                 return
-            new = [choice.index]
-            ids = [*ids, choice.index]
+            if step < self.steps - 1:
+                new = [self.model.fed_back(choice.index)]
+                ids = [*ids, *new]
 
 
 def certified_answers(model: Model, proved: Iterable[Certified]) -> Iterator[dict[str, Any]]:
     """Tokens of certified passes as answers: up to the first that is undecided."""
-    names = model.config.vocabulary
+    names = model.config.spoken
     for found in proved:
         if found.token is None:
             yield {"token": None, "proved": False, "why": reason(found.why)}
@@ -112,13 +113,13 @@ def certified_answers(model: Model, proved: Iterable[Certified]) -> Iterator[dic
             yield _won(names[found.token], True, ties, logits=logits)
 
 
-def _answer(choice: Choice, logits: Any, vocabulary: tuple[str, ...]) -> dict[str, Any]:
-    """Of a row of logits, [1, vocabulary]."""
+def _answer(choice: Choice, logits: Any, outputs: tuple[str, ...]) -> dict[str, Any]:
+    """Of a row of logits, [1, outputs]."""
     if choice.index is None:
         return {"token": None, "proved": choice.proved, "why": reason(choice.why)}
-    token, ties = vocabulary[choice.index], [vocabulary[i] for i in choice.ties]
-    if len(vocabulary) <= MOST_LOGITS:
-        return _won(token, choice.proved, ties, logits=dict(zip(vocabulary, _row_bounds(logits), strict=True)))
+    token, ties = outputs[choice.index], [outputs[i] for i in choice.ties]
+    if len(outputs) <= MOST_LOGITS:
+        return _won(token, choice.proved, ties, logits=dict(zip(outputs, _row_bounds(logits), strict=True)))
     lead = None if ties or choice.margin is None else _bounds(choice.margin)  # its low end is below the lead over any other token
     return _won(token, choice.proved, ties, lead=lead and lead[0])
 

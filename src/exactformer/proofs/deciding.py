@@ -72,6 +72,14 @@ class Deciding:
         """Answers that are fed back: all but the last."""
         return 0 if self.positions is not None else self.steps - 1
 
+    def _heard(self, outputs: Any) -> Any:
+        """The tokens that are read where outputs are fed back."""
+        config = self.model.config
+        if not (config.outputs and outputs.size):
+            return outputs
+        self.model.check_fed_back()
+        return np.array(config.heard, dtype=outputs.dtype)[outputs]
+
     def _decide(self, batch: Batch, chosen: Any, found: _Found) -> None:
         """Those of the inputs that are `chosen`; where a pass goes astray, each half of them by itself, as others may not."""
         if not len(chosen):
@@ -79,7 +87,7 @@ class Deciding:
         ids, right = batch.ids[chosen], batch.right[chosen]
         length = ids.shape[1]
         asked = tuple(range(length - 1, length - 1 + self.steps)) if self.positions is None else places_of(self.positions, length)
-        fed = np.concatenate([ids, right[:, : self._fed, 0]], axis=1)
+        fed = np.concatenate([ids, self._heard(right[:, : self._fed, 0])], axis=1)
         attempt = _Found(len(chosen), found.losses is not None)
         try:
             for answer, (_, logits, rows) in enumerate(self._logits(fed, asked)):

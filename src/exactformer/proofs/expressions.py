@@ -18,7 +18,7 @@ import numpy as np
 
 from exactformer.messages import quoted
 from exactformer.proofs.chunks import RunError
-from exactformer.proofs.rules import Demand, Tokens
+from exactformer.proofs.rules import Demand, Tokens, as_outputs
 
 _TOKEN = re.compile(r"\s*([0-9]+|[a-z]+|[-+*()])")
 _LARGEST = 10**15  # of a number on the way: far below where whole numbers of 64 bits end
@@ -44,8 +44,8 @@ class Words:
     def answers(self, length: int) -> int:
         return length if self.word in _WHOLE else 1
 
-    def arrays(self, ids: Any, vocabulary: Tokens) -> tuple[Any, str]:
-        return _WORDS[self.word][1](ids), self.word
+    def arrays(self, ids: Any, vocabulary: Tokens, outputs: Tokens | None = None) -> tuple[Any, str]:
+        return as_outputs(_WORDS[self.word][1](ids), vocabulary, outputs, self.word), self.word
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,15 @@ class Balanced:
     def answers(self, length: int) -> int:
         return 1
 
-    def arrays(self, ids: Any, vocabulary: Tokens) -> tuple[Any, str]:
-        if missing := [token for token in ("(", ")", "yes", "no") if token not in vocabulary]:
-            raise RuleError(f"rule 'balanced': {quoted(missing[0])} is not a token of the model")
+    def arrays(self, ids: Any, vocabulary: Tokens, outputs: Tokens | None = None) -> tuple[Any, str]:
+        said = outputs or vocabulary
+        for tokens, known, verb in ((("(", ")"), vocabulary, "reads"), (("yes", "no"), said, "says")):
+            if missing := [token for token in tokens if token not in known]:
+                raise RuleError(f"rule 'balanced': {quoted(missing[0])} is not a token that the model {verb}")
         steps = np.array([(token == "(") - (token == ")") for token in vocabulary])
         depths = np.cumsum(steps[ids], axis=1)
         holds = (depths >= 0).all(axis=1) & (depths[:, -1] == 0)
-        return np.where(holds, vocabulary.index("yes"), vocabulary.index("no"))[:, None], "balanced or not"
+        return np.where(holds, said.index("yes"), said.index("no"))[:, None], "balanced or not"
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class Formula:
     def answers(self, length: int) -> int:
         return self.digits or 1
 
-    def arrays(self, ids: Any, vocabulary: Tokens) -> tuple[Any, str]:
+    def arrays(self, ids: Any, vocabulary: Tokens, outputs: Tokens | None = None) -> tuple[Any, str]:
         numbers = np.array([int(token) if re.fullmatch("[0-9]{1,15}", token) else -1 for token in vocabulary])
 
         def value(position: int) -> Any:
@@ -117,14 +119,14 @@ class Formula:
             result = np.stack([result // 10**n % 10 for n in range(self.digits)][:: 1 if self.backwards else -1], axis=1)
         else:
             result = result[:, None]
-        return self._ids(result, vocabulary), "demanded"
+        return self._ids(result, outputs or vocabulary), "demanded"
 
-    def _ids(self, numbers: Any, vocabulary: Tokens) -> Any:
-        index = {token: n for n, token in enumerate(vocabulary)}
+    def _ids(self, numbers: Any, outputs: Tokens) -> Any:
+        index = {token: n for n, token in enumerate(outputs)}
         values, places = np.unique(numbers, return_inverse=True)
         missing = [int(value) for value in values if str(int(value)) not in index]
         if missing:
-            raise RuleError(f"rule {quoted(self.text)}: the answer {missing[0]} is not a token of the model")
+            raise RuleError(f"rule {quoted(self.text)}: the answer {missing[0]} is not a token that the model says")
         return np.array([index[str(int(value))] for value in values])[places].reshape(numbers.shape)
 
 

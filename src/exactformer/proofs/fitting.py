@@ -21,10 +21,11 @@ class Fitted:
     (['b'], ['a'])
     """
 
-    inner: Any  # has a statement, and `arrays(ids, vocabulary)` or `whole(tokens)`
+    inner: Any  # has a statement, and `arrays(ids, vocabulary, outputs)` or `whole(tokens)`
     vocabulary: Tokens
     prompt: int | None = None  # tokens of an input; None where there is one answer, and inputs are of any length
     positions: tuple[int, ...] | None = None
+    outputs: Tokens | None = None  # what the model says; None: the vocabulary
 
     @property
     def statement(self) -> str:
@@ -35,8 +36,8 @@ class Fitted:
         """For whole arrays of inputs, where the rule can do that."""
         return self._arrays if hasattr(self.inner, "arrays") else None
 
-    def _arrays(self, ids: Any, vocabulary: Tokens) -> tuple[Any, str]:
-        right, kind = self.inner.arrays(ids, vocabulary)
+    def _arrays(self, ids: Any, vocabulary: Tokens, outputs: Tokens | None = None) -> tuple[Any, str]:
+        right, kind = self.inner.arrays(ids, vocabulary, outputs)
         return self._placed(right, ids.shape[1]), kind
 
     def _placed(self, right: Any, length: int) -> Any:
@@ -53,8 +54,8 @@ class Fitted:
         index = {token: n for n, token in enumerate(self.vocabulary)}
         ids = np.array([[index[token] for token in given]])
         if self.arrays is not None:
-            right, kind = self.arrays(ids, self.vocabulary)
-            answers = [self.vocabulary[i] for i in right[0].tolist()]
+            right, kind = self.arrays(ids, self.vocabulary, self.outputs)
+            answers = [(self.outputs or self.vocabulary)[i] for i in right[0].tolist()]
         else:
             answers, kind = list(self.inner.whole(given)), "demanded"
             if self.positions is not None:

@@ -15,7 +15,7 @@ Demands = Callable[[int, Tokens], Demand]  # of the number of an answer, and of 
 
 
 def judge(
-    report: Report, demands: Demands, tokens: Tokens, answers: list[Answer], vocabulary: Tokens,
+    report: Report, demands: Demands, tokens: Tokens, answers: list[Answer], outputs: Tokens,
     read_at: tuple[int, ...] | None = None,
 ) -> list[Failure]:  # fmt: skip
     """Compare what the model says with what is demanded, for a sequence and all its renamings; the failures among them.
@@ -30,8 +30,8 @@ def judge(
         sequence = renamed
         for number, answer in enumerate(answers):
             wanted = demands(number, sequence)
-            given = _renamed(answer, full, vocabulary)
-            verdict = _verdict(given, wanted, len(vocabulary), report.exact_ties)
+            given = _renamed(answer, full, outputs)
+            verdict = _verdict(given, wanted, len(outputs), report.exact_ties)
             kind = kind or wanted.kind
             if verdict != PROVED:
                 place, own = (None, number) if read_at is None else (read_at[number], 0)
@@ -58,16 +58,16 @@ def _rest(renaming: dict[str, str], classes: Classes) -> dict[str, str]:
     return rest
 
 
-def _renamed(answer: Answer, names: dict[str, str], vocabulary: Tokens) -> Answer:
-    """The answer to a renamed sequence: of tokens that tie, the winner is again the first of the vocabulary."""
+def _renamed(answer: Answer, names: dict[str, str], outputs: Tokens) -> Answer:
+    """The answer to a renamed sequence: of tokens that tie, the winner is again the first of the outputs."""
     if answer.token is None:
         return answer
-    token, *ties = sorted((names[t] for t in (answer.token, *answer.ties)), key=vocabulary.index)
+    token, *ties = sorted((names[t] for t in (answer.token, *answer.ties)), key=outputs.index)
     logits = None if answer.logits is None else {names[name]: bounds for name, bounds in answer.logits.items()}
     return replace(answer, token=token, ties=tuple(ties), logits=logits)
 
 
-def _verdict(answer: Answer, wanted: Demand, vocabulary: int, exactly: bool) -> str:
+def _verdict(answer: Answer, wanted: Demand, outputs: int, exactly: bool) -> str:
     """Proved where the winner, and all that ties with it, are right: `exactly` these. Nothing demanded is met by a tie of all."""
     if not answer.proved:
         return UNDECIDED
@@ -75,7 +75,7 @@ def _verdict(answer: Answer, wanted: Demand, vocabulary: int, exactly: bool) -> 
         return REFUTED
     winners = {answer.token, *answer.ties}
     if not wanted.right:
-        return PROVED if len(winners) == vocabulary else REFUTED
+        return PROVED if len(winners) == outputs else REFUTED
     return PROVED if (winners == wanted.right if exactly else winners <= wanted.right) else REFUTED
 
 

@@ -9,7 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from exactformer.messages import quoted
 from exactformer.model.sight import Mask
+from exactformer.proofs.chunks import RunError
 
 Tokens = tuple[str, ...]
 
@@ -142,16 +144,33 @@ class Sorted:
     def statement(self) -> str:
         return f"the first {self.prompt} tokens again, sorted"
 
-    def arrays(self, ids: Any, vocabulary: Tokens) -> tuple[Any, str]:
-        """All that must follow inputs [n, prompt], as ids."""
+    def arrays(self, ids: Any, vocabulary: Tokens, outputs: Tokens | None = None) -> tuple[Any, str]:
+        """All that must follow inputs [n, prompt], as ids of outputs."""
         rank = np.array([self.order.index(token) if token in self.order else -1 for token in vocabulary])
         if ids.shape[1] != self.prompt or (rank[ids] < 0).any():
             raise ValueError(f"the rule sorts {self.prompt} tokens of {' '.join(self.order)}")
-        return np.take_along_axis(ids, np.argsort(rank[ids], axis=1, kind="stable"), axis=1), "sorted"
+        in_order = np.take_along_axis(ids, np.argsort(rank[ids], axis=1, kind="stable"), axis=1)
+        return as_outputs(in_order, vocabulary, outputs, "sorted"), "sorted"
 
     def __call__(self, tokens: Tokens) -> Demand:
         in_order = sorted(tokens[: self.prompt], key=self.order.index)
         return Demand(frozenset([in_order[len(tokens) - self.prompt]]), "sorted")
+
+
+def as_outputs(ids: Any, vocabulary: Tokens, outputs: Tokens | None, rule: str) -> Any:
+    """Answers that are tokens of the input, as ids of the outputs that have their names. Without outputs these are the vocabulary.
+
+    >>> as_outputs(np.array([[0, 1]]), ("a", "b"), ("b", "a"), "copy").tolist()
+    [[1, 0]]
+    """
+    if outputs is None or outputs == vocabulary:
+        return ids
+    index = {token: n for n, token in enumerate(outputs)}
+    found = np.array([index.get(token, -1) for token in vocabulary])[ids]
+    if (found < 0).any():
+        token = vocabulary[int(ids[found < 0][0])]
+        raise RunError(f"rule {quoted(rule)}: the answer {quoted(token)} is not a token that the model says")
+    return found
 
 
 def _back(n: int) -> str:

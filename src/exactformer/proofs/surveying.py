@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from exactformer.certified.one_layer import OneLayer, check_shape, one_layer
+from exactformer.circuits.symmetry import interchangeable
 from exactformer.hashing import Digest
-from exactformer.model import Model, machine
+from exactformer.messages import quoted
+from exactformer.model import Config, Model, machine
 from exactformer.proofs.answers import insist, is_count, read
 from exactformer.proofs.batches import Batch, Box, Inputs, parts_of
 from exactformer.proofs.bounding import Bounding
@@ -80,11 +82,12 @@ class Surveying:
         machine.check()
         root, layer = asked.root, self._layer(asked.length)
         assert isinstance(layer, OneLayer)
-        bounding = Bounding(layer.of(root.last), root)
+        said = _output(self.model.config, root.answer)
+        bounding = Bounding(layer.of(root.last), root, said)
         found = search(bounding, root, asked.budget, self.listed)
         right, wrong = found.right, found.wrong
         alone = found.alone[: asked.budget]
-        verdicts = [verdict for verdict, _ in self._alone(alone, [root.answer] * len(alone))]
+        verdicts = [verdict for verdict, _ in self._alone(alone, [said] * len(alone))]
         right, wrong = right + verdicts.count(PROVED), wrong + verdicts.count(REFUTED)
         if right + wrong < root.size and self.model.config.heads == 1:
             least, most = misled(bounding, root)
@@ -97,31 +100,36 @@ class Surveying:
 
     def failures(self, wrong: Iterable[tuple[list[int], int]]) -> Iterator[Failure]:
         """What is said after inputs that are wrong, given with what was demanded: each is proved once more, by itself."""
-        names = self.model.config.vocabulary
+        names, outputs = self.model.config.vocabulary, self.model.config.spoken
         for _, same in groupby(wrong, lambda entry: len(entry[0])):
             while some := list(islice(same, _TOGETHER)):
-                inputs, answers = [ids for ids, _ in some], [answer for _, answer in some]
+                inputs, answers = [ids for ids, _ in some], [_output(self.model.config, answer) for _, answer in some]
                 for ids, answer, (verdict, token) in zip(inputs, answers, self._alone(inputs, answers), strict=True):
                     if verdict == PROVED:
                         raise AssertionError(f"{ids} is wrong as one of a set, and right by itself")
-                    yield Failure(tuple(names[i] for i in ids), (names[answer],), token, (), REFUTED, "")
+                    yield Failure(tuple(names[i] for i in ids), (outputs[answer],), token, (), REFUTED, "")
 
     def _alone(self, inputs: list[list[int]], answers: list[int]) -> list[tuple[str, str | None]]:
         """The verdict on each input, and what is said there: by a batch, and what that leaves open as a proof by batches does."""
         if not inputs:
             return []
-        names, number = self.model.config.vocabulary, len(inputs)
+        names, outputs, number = self.model.config.vocabulary, self.model.config.spoken, len(inputs)
         batch = Batch(0, np.array(inputs), np.array(answers)[:, None, None], np.zeros(number, dtype=int), ("demanded",))
         decided = self._deciding(batch)
-        found: list[tuple[str, str | None]] = [(PROVED, names[answer]) for answer in answers]
+        found: list[tuple[str, str | None]] = [(PROVED, outputs[answer]) for answer in answers]
         for n, _, winner, _ in decided["wrong"]:
-            found[n] = REFUTED, names[winner]
+            found[n] = REFUTED, outputs[winner]
         for key, said in decided["open"].items():
-            n, demanded = int(key), Demand(frozenset([names[answers[int(key)]]]))
-            report, heard = Report("", "certified", tuple((name,) for name in names), 1, 1), read(said, 1, names, "certified")
-            judge(report, lambda *_, demanded=demanded: demanded, tuple(names[i] for i in inputs[n]), heard, names)
+            n, demanded = int(key), Demand(frozenset([outputs[answers[int(key)]]]))
+            report, heard = Report("", "certified", interchangeable(self.model, None), 1, 1), read(said, 1, outputs, "certified")
+            judge(report, lambda *_, demanded=demanded: demanded, tuple(names[i] for i in inputs[n]), heard, outputs)
             found[n] = next(verdict for verdict, times in report.counts.items() if times), heard[0].token
         return found
+
+
+def _output(config: Config, token: int) -> int:
+    """The output that has the name of a token of the input, which a rule demands."""
+    return config.spoken.index(config.vocabulary[token])
 
 
 class Survey(Sequence[Asked]):
@@ -139,6 +147,9 @@ class Survey(Sequence[Asked]):
         self.listed = listed  # wrong inputs at most: all of them are wanted, if any
         self.word, self.choices, self.budget = word, [box.choices for box in boxes], budget
         found = [(len(box.choices), root) for box in boxes for root in roots(word, box.choices, len(model.config.vocabulary))]
+        for answer in dict.fromkeys(root.answer for _, root in found):
+            if (token := model.config.vocabulary[answer]) not in model.config.spoken:
+                raise RunError(f"sets of inputs: the rule demands {quoted(token)}, which is not a token that the model says")
         self.inputs, cases = sum(root.size for _, root in found), len(found)
         shares = (max(1, budget * (self.inputs + cases * root.size) // (2 * cases * self.inputs)) for _, root in found)
         self._asked = [Asked(length, root, share) for (length, root), share in zip(found, shares, strict=True)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from exactformer.model import Config
 from exactformer.proofs.answers import Answer, insist, is_count, read
 from exactformer.proofs.batches import Batch, Batches, tokens_of
 from exactformer.proofs.domain import Places, Tokens, places_of
@@ -22,10 +23,10 @@ class Tally:
     """Adds results to a report. `wrong` is told every input that is not proved right, in the order of the domain."""
 
     def __init__(
-        self, report: Report, batches: Batches, vocabulary: Tokens, steps: int, positions: Places | None,
+        self, report: Report, batches: Batches, config: Config, steps: int, positions: Places | None,
         demands: Demands, wrong: Callable[[Wrong], None] | None = None,
     ) -> None:  # fmt: skip
-        self.report, self.batches, self.vocabulary, self.steps, self.positions = report, batches, vocabulary, steps, positions
+        self.report, self.batches, self.config, self.steps, self.positions = report, batches, config, steps, positions
         self.demands, self.wrong = demands, wrong
         self.loss: tuple[Fraction, Fraction] | None = (Fraction(0), Fraction(0))
         self._waiting: dict[int, list[Wrong]] = {}  # of batches that were finished before their turn
@@ -66,7 +67,7 @@ class Tally:
         insist(isinstance(said, list), "has no list of wrong inputs")
         for entry in said:
             insist(isinstance(entry, list) and len(entry) == 4 and all(map(is_count, entry[:3])), "has a wrong input that is none")
-            insist(entry[1] < answers and entry[2] < len(self.vocabulary), "names an answer that there is not")
+            insist(entry[1] < answers and entry[2] < len(self.config.spoken), "names an answer that there is not")
             insist(_real(entry[3]) and entry[3] >= 0, "has a lead that is not a number")
             yield entry
 
@@ -78,7 +79,7 @@ class Tally:
             yield entry[0]
 
     def _answers(self, said: Any, batch: Batch) -> list[Answer]:
-        return read(said, self.steps, self.vocabulary, self.report.arithmetic, self._read_at(batch))
+        return read(said, self.steps, self.config.spoken, self.report.arithmetic, self._read_at(batch))
 
     def add(self, said: Any) -> None:
         """A result, which is checked once more."""
@@ -99,31 +100,31 @@ class Tally:
             self.loss = None if ends is None else (self.loss[0] + Fraction(ends[0]), self.loss[1] + Fraction(ends[1]))
         failed: list[tuple[int, Wrong]] = []
         for n, answer, winner, lead in said["wrong"]:
-            failure = self._failure(batch, n, answer, self.vocabulary[winner])
+            failure = self._failure(batch, n, answer, self.config.spoken[winner])
             report.failed(failure)
             failed.append((n, (failure, Fraction(lead))))
         for key, answers in said["open"].items():
             n = int(key)
             demands = self.demands if self.positions is None else lambda a, _, n=n: self._demanded(batch, n, a)
             read_at = self._read_at(batch)
-            judged = judge(report, demands, self._input(batch, n), self._answers(answers, batch), self.vocabulary, read_at)
+            judged = judge(report, demands, self._input(batch, n), self._answers(answers, batch), self.config.spoken, read_at)
             failed += [(n, (failure, None)) for failure in judged]
         if self.wrong is not None:
             self._in_turn(number, [wrong for _, wrong in sorted(failed, key=lambda entry: entry[0])])
 
     def _input(self, batch: Batch, n: int) -> Tokens:
-        return next(tokens_of(batch.ids[n : n + 1], self.vocabulary))
+        return next(tokens_of(batch.ids[n : n + 1], self.config.vocabulary))
 
     def _demanded(self, batch: Batch, n: int, answer: int) -> Demand:
-        known = frozenset(self.vocabulary[i] for i in batch.right[n, answer].tolist() if i >= 0)
+        known = frozenset(self.config.spoken[i] for i in batch.right[n, answer].tolist() if i >= 0)
         return Demand(known, batch.names[int(batch.kinds[n])])
 
     def _failure(self, batch: Batch, n: int, answer: int, said: str) -> Failure:
         tokens, right, read_at = self._input(batch, n), batch.right[n], self._read_at(batch)
-        wanted = tuple(sorted(self.vocabulary[i] for i in right[answer].tolist() if i >= 0))
+        wanted = tuple(sorted(self.config.spoken[i] for i in right[answer].tolist() if i >= 0))
         if read_at is not None:
             return Failure(tokens, wanted, said, (), REFUTED, "", read_at[answer])
-        fed = tuple(self.vocabulary[i] for i in right[:answer, 0].tolist())
+        fed = tuple(self.config.spoken[i] for i in right[:answer, 0].tolist())
         return Failure((*tokens, *fed), wanted, said, (), REFUTED, "", fed_back=len(fed))
 
     def _in_turn(self, number: int, failed: list[Wrong]) -> None:

@@ -120,7 +120,7 @@ class _Proof:
 
     def by_cases(self, circuit: Circuit | None) -> Report:
         """One case after the other: what a model says after it knows no rule."""
-        inputs, vocabulary = self.inputs, self.model.config.vocabulary
+        inputs, outputs = self.inputs, self.model.config.spoken
         classes = self._alone
         if isinstance(inputs, Sequences):
             # Only for one token: of tokens that tie the lowest index is fed back, which renaming does not keep.
@@ -129,7 +129,7 @@ class _Proof:
         report = self._report(classes, len(cases))
 
         def answers(said: Any, read_at: tuple[int, ...] | None) -> list[Answer]:
-            return read(said, self.steps, vocabulary, self.arithmetic, read_at)
+            return read(said, self.steps, outputs, self.arithmetic, read_at)
 
         def possible(said: Any) -> None:
             """Whether it is of as many positions as its case has is seen when it is judged."""
@@ -137,7 +137,7 @@ class _Proof:
 
         def add(index: int, said: object) -> None:
             read_at = self._read_at(len(cases[index]))
-            judge(report, self._demand, cases[index], answers(said, read_at), vocabulary, read_at)
+            judge(report, self._demand, cases[index], answers(said, read_at), outputs, read_at)
 
         key = ""
         if self.journal is not None:
@@ -148,11 +148,11 @@ class _Proof:
 
     def by_batches(self, loss: bool, wrong: Callable[[Wrong], None] | None, last: str | None) -> Report:
         """Many inputs at a time. What is demanded of them goes with them; the rule is asked here, about each."""
-        steps, places, vocabulary = self.steps, self.places, self.model.config.vocabulary
+        steps, places, config = self.steps, self.places, self.model.config
         longest = _longest(self.inputs) + steps - 1
-        batches = Batches(self.inputs, self.model.config, longest, asking(self.rule, vocabulary, steps, places))
+        batches = Batches(self.inputs, config, longest, asking(self.rule, config, steps, places))
         report = self._report(self._alone, batches.inputs)
-        tally = Tally(report, batches, vocabulary, steps, places, self._demand, wrong)
+        tally = Tally(report, batches, config, steps, places, self._demand, wrong)
         key = ""
         if self.journal is not None:
             key = batches_fingerprint(self.fingerprint, batches, steps, places, loss, last)
@@ -193,7 +193,7 @@ class _Proof:
     @property
     def _alone(self) -> Classes:
         """No two tokens are interchangeable."""
-        return tuple((token,) for token in self.model.config.vocabulary)
+        return interchangeable(self.model, None)
 
     def _demand(self, answer: int, sequence: Tokens) -> Demand:
         read_at = self._read_at(len(sequence))
@@ -272,6 +272,8 @@ def _check(model: Model, inputs: Inputs, steps: int, arithmetic_name: str, place
         raise RunError(f"{steps!r} steps: at least 1 token must be demanded")
     if arithmetic_name not in ARITHMETICS:
         raise RunError(f"{arithmetic_name!r} is not an arithmetic: there are {', '.join(ARITHMETICS)}")
+    if steps > 1:
+        model.check_fed_back()
     known = set(config.vocabulary)
     listed = [inputs.vocabulary] if isinstance(inputs, Sequences) else inputs.choices if isinstance(inputs, Product) else inputs
     if not listed:

@@ -56,7 +56,7 @@ def _given(answer: dict[str, Any], where: str) -> Iterator[Given]:
         prompt = _prompt(answer, choice, where)
         tokens, picked = _chosen(choice, f"{where}: choices[{n}]")
         ids = (*prompt, *tokens[:-1])
-        yield Given(ids, len(prompt) - 1, picked=picked, tokens=tokens)
+        yield Given(ids, len(prompt) - 1, picked=picked, tokens=tokens, fed_back=True)
 
 
 def _prompt(answer: dict[str, Any], choice: dict[str, Any], where: str) -> tuple[int, ...]:

@@ -111,7 +111,7 @@ def make(
     """The true values of some prompts: after the last token of each or after all, and every step of the pass where asked for."""
     from exactformer import __version__
 
-    longest, size = max(map(len, prompts)), len(referee.model.config.vocabulary)
+    longest, size = max(map(len, prompts)), len(referee.model.config.spoken)
     shape = (len(prompts), longest) if all_positions else (len(prompts),)
     arrays: dict[str, Any] = {
         "ids": np.full((len(prompts), longest), _PADDING, dtype=np.int64),

@@ -28,11 +28,12 @@ class Given:
 
     ids: tuple[int, ...]
     first: int
-    logits: Any = None  # [rows, vocabulary]
-    logprobs: Any = None  # [rows, vocabulary]
+    logits: Any = None  # [rows, outputs]
+    logprobs: Any = None  # [rows, outputs]
     picked: tuple[Mapping[int, float], ...] = ()  # log-probabilities of some tokens alone, for every row
     tokens: tuple[int, ...] = ()  # that were chosen, where they are given apart from the numbers
     steps: Mapping[str, Any] = field(default_factory=dict)
+    fed_back: bool = False  # are the ids after `first` tokens that the engine chose?
 
     @cached_property
     def rows(self) -> int:
@@ -68,13 +69,15 @@ class Engine:
 
     def checked(self, model: Model) -> Engine:
         """The same, if every prompt and every row fits the model."""
-        size = len(model.config.vocabulary)
+        size = len(model.config.spoken)
         for number, given in enumerate(self.prompts):
             where = f"{self.name}: prompt {number}"
             try:
                 model.checked(given.ids)
             except Refused as error:
                 raise OutputsError(f"{where}: {error}") from None
+            if given.fed_back and given.rows > 1 and model.config.outputs:
+                raise OutputsError(f"{where}: the model says other tokens than it reads: answers of 1 token alone can be judged")
             for what, problem in _problems(given, size):
                 raise OutputsError(f"{where}: {what}: {problem}")
         return self
@@ -89,7 +92,7 @@ def _problems(given: Given, size: int) -> Iterator[tuple[str, str]]:
     for name in ("logits", "logprobs"):
         numbers = getattr(given, name)
         if numbers is not None and (numbers.ndim != 2 or numbers.shape[1] != size):
-            yield name, f"have the shape {times(numbers.shape)}, where the vocabulary has {size:,} tokens"
+            yield name, f"have the shape {times(numbers.shape)}, where the model says {size:,} tokens"
     for name in ("picked", "tokens"):
         found = getattr(given, name)
         if found and len(found) != given.rows:

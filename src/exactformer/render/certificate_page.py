@@ -43,10 +43,11 @@ def page(
     audit: Audit | None = None,
     floats: Sequence[FloatErrors] = (),
     expected: Expected | None = None,
+    read: Name | None = None,
 ) -> str:
-    """HTML that stands alone."""
+    """HTML that stands alone. `name` says what outputs are called, `read` the tokens of the input: the same, as a rule."""
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    parts = [f"<h1>{escape(title)}</h1>", claims_html(certificate, name)]
+    parts = [f"<h1>{escape(title)}</h1>", claims_html(certificate, name, read)]
     if audit is not None:
         kind = "right" if audit.agrees else "wrong"
         parts.append(f'<h2>Audit</h2><p class="{kind}">{escape(audit_text(audit).strip())}</p>')
@@ -62,9 +63,9 @@ def page(
     return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
 
 
-def claims_html(certificate: Certificate, name: Name) -> str:
+def claims_html(certificate: Certificate, name: Name, read: Name | None = None) -> str:
     """What is claimed: of which model and input, and a section for each token."""
-    given = " ".join(name(i) for i in certificate.ids)
+    given = " ".join(map(name if read is None else read, certificate.ids))
     parts = [
         f"<p>Given <code>{escape(given)}</code>. Model <code>{certificate.model}</code>.</p><p>{escape(CLAIM)}</p>",
         *(_claim(claim, n, name) for n, claim in enumerate(certificate.tokens, start=1)),

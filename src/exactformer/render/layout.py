@@ -8,7 +8,7 @@ from typing import Any
 
 from exactformer.messages import printable
 from exactformer.model import Config
-from exactformer.model.axes import NOTHING, POSITION, TOKEN
+from exactformer.model.axes import NOTHING, POSITION
 from exactformer.numbers import Exact, exact
 from exactformer.render.values import Shown, largest, show
 from exactformer.trace import Output, Step, Trace
@@ -101,7 +101,7 @@ def tokens(trace: Trace) -> str:
 def lines_of(step: Step, position: int, digits: int = 12) -> Iterator[Line]:
     """A step at one position: a line, or one for each head."""
     rows = step.at(position)
-    columns = tuple(map(printable, step.words.tokens)) if step.axes and step.axes[-1] is TOKEN else ()
+    columns = tuple(map(printable, step.words.along(step.axes[-1]))) if step.axes and step.axes[-1].names else ()
     for head, row in enumerate(rows):
         which = head if len(rows) > 1 else None
         if len(row) > _WIDEST:

@@ -42,9 +42,13 @@ def source_html(source: Any) -> str:
 
 
 def _vocabulary(config: Config) -> str:
-    first = " ".join(map(short, map(printable, config.vocabulary[:16])))
-    more = f" … {len(config.vocabulary):,}" if len(config.vocabulary) > 16 else ""
-    return f"vocabulary {code(first)}{more}"
+    said = f"; outputs {_few(config.outputs)}" if config.outputs else ""
+    return f"vocabulary {_few(config.vocabulary)}{said}"
+
+
+def _few(names: tuple[str, ...]) -> str:
+    first = " ".join(map(short, map(printable, names[:16])))
+    return code(first) + (f" … {len(names):,}" if len(names) > 16 else "")
 
 
 def _weights(model: Model) -> str:

@@ -22,7 +22,9 @@ def render(trace: Trace, digits: int = 12, paint: Paint = plain, width: int = 12
     title = printable(trace.title)
     lines = [paint(part, "strong") for part in ([title] if width >= _USUAL else wrapped(title, width)) if part]
     lines += wrap(summary(trace), width, subsequent_indent="  ")
-    said = f"tokens {tokens(trace)} · vocabulary {_few(trace.model.config.vocabulary)} · arithmetic {trace.arithmetic}"
+    config = trace.model.config
+    outputs = f" · outputs {_few(config.outputs)}" if config.outputs else ""
+    said = f"tokens {tokens(trace)} · vocabulary {_few(config.vocabulary)}{outputs} · arithmetic {trace.arithmetic}"
     lines += [said] if width >= _USUAL else wrapped(said, width)
     if trace.exact:
         between = "  " if width >= _USUAL else "\n"

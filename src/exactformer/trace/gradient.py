@@ -64,7 +64,7 @@ def gradient(
         words = tuple(targets.split()) if isinstance(targets, str) else tuple(targets)
         if len(words) != len(trace.tokens):
             raise InputError(f"{len(words)} targets for {len(trace.tokens)} positions")
-        loss, value = ops.cross_entropy(trace.logits, model.ids(words))
+        loss, value = ops.cross_entropy(trace.logits, model.columns(words))
         last = Part("logits", OF_CROSS_ENTROPY, value, ("probs",))
     recorded: list[Step] = []
 
@@ -122,5 +122,5 @@ def descend(gradient: Gradient, rate: Exact) -> Descent:
     except ConfigError as error:
         raise ConfigError(error.field, f"{error.problem} after the step") from None
     again = run(model, trace.tokens, trace.arithmetic, trace.title)
-    after, _ = ops.cross_entropy(again.logits, model.ids(gradient.targets))
+    after, _ = ops.cross_entropy(again.logits, model.columns(gradient.targets))
     return Descent(model, gradient.loss, after)

@@ -74,7 +74,7 @@ def lens(trace: Trace, position: int = -1) -> Lens:
         x = Handle(name, trace[name].values[position : position + 1])  # [1, dim]
         x = x if model.weights.ln_final is None else normed(p, x, model.weights.ln_final, "ln_final")
         (choice,) = ops.choose(unembedding(p, model.weights, x).value)
-        looks.append(Look(name, output_of(position, choice, model.config.vocabulary)))
+        looks.append(Look(name, output_of(position, choice, model.config.spoken)))
     return Lens(trace.title, trace.arithmetic, trace.tokens, position, tuple(looks))
 
 

@@ -66,7 +66,7 @@ class Trace(Plotted, Steps):
     @cached_property
     def weights(self) -> tuple[Step, ...]:
         """The weights, as steps that read nothing."""
-        known, words = declared(self.model.config), Words((), self.model.config.vocabulary)
+        known, words = declared(self.model.config), Words((), self.model.config)
         return tuple(
             Step(name, WEIGHT, (), values, axes=known[name].axes, words=words) for name, values in self.model.weights.named()
         )
@@ -164,7 +164,7 @@ def run(
     ids = model.ids(words)
     ops = arithmetic(arithmetic_name) if ops is None else ops
     steps: list[Step] = []
-    called = Words(words, model.config.vocabulary)
+    called = Words(words, model.config)
     axes = {"tokens": (POSITION,)} | {name: weight.axes for name, weight in declared(model.config).items()}
 
     def note(step: Step) -> Any:
@@ -183,9 +183,7 @@ def run(
     stopped: list[str | None] = [None] * len(words)
     if stop_at_named:
         stopped = [_first_named(steps, position) for position in range(len(words))]
-    output = tuple(
-        output_of(position, choice, model.config.vocabulary, stopped[position]) for position, choice in enumerate(choices)
-    )
+    output = tuple(output_of(position, choice, model.config.spoken, stopped[position]) for position, choice in enumerate(choices))
     if has_logits:
         note(Step("token", ARGMAX, ("logits",), np.array([[out.token] for out in output], dtype=object), stage="argmax"))  # [T, 1]
     return Trace(model, title, ops.name, words, tuple(steps), output, tuple(stopped))
@@ -198,7 +196,7 @@ def _first_named(steps: list[Step], position: int) -> str | None:
     return None
 
 
-def output_of(position: int, choice: Choice, vocabulary: tuple[str, ...], stopped: str | None = None) -> Output:
+def output_of(position: int, choice: Choice, spoken: tuple[str, ...], stopped: str | None = None) -> Output:
     """The token that a choice is."""
     if stopped is not None:
         return Output(position, None, False, why=f"stops at {stopped}, the first step with a formula")
@@ -206,9 +204,9 @@ def output_of(position: int, choice: Choice, vocabulary: tuple[str, ...], stoppe
         return Output(position, None, choice.proved, why=choice.why)
     return Output(
         position,
-        vocabulary[choice.index],
+        spoken[choice.index],
         choice.proved,
-        tuple(vocabulary[i] for i in choice.ties),
-        None if choice.runner_up is None else vocabulary[choice.runner_up],
+        tuple(spoken[i] for i in choice.ties),
+        None if choice.runner_up is None else spoken[choice.runner_up],
         presented(choice.margin),
     )

@@ -78,7 +78,7 @@ class Prover:
     def __init__(self, source: str, tell: Tell, text: str | None = None) -> None:
         tell({"state": "loading", "share": 0})
         self.source, self.worksheet = source, load(source) if text is None else loads(text, source)
-        self.model, self.text = self.worksheet.model, texts(self.worksheet)
+        self.model, self.text = self.worksheet.model, texts(self.worksheet, said=True)
         tell({"state": "loading", "share": 0, **self._described()})
         self.worksheet.checked()
         progress = _Progress(self.model, tell)
@@ -90,7 +90,7 @@ class Prover:
             self.ready.prepare(progress.prepared)
         self.claims: OrderedDict[tuple[Any, ...], Claim] = OrderedDict()
         self.past = _Past()
-        self.walks = Walks(self.model, self.worksheet.title or self.source, self.ready.store, self.text)
+        self.walks = Walks(self.model, self.worksheet.title or self.source, self.ready.store, texts(self.worksheet), self.text)
         tell({"state": "ready", "share": 1, "sha256": self.digest})
 
     def _described(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class Prover:
 
     def _claims(self, given: list[int], tokens: int, top: int, cap: int, digits: int) -> list[Claim]:
         """Up to as many as asked for: none follows one that is undecided."""
-        return list(token_by_token(given, tokens, lambda prefix: self._claim(prefix, top, cap, digits)))
+        return list(token_by_token(given, tokens, lambda prefix: self._claim(prefix, top, cap, digits), self.model.fed_back))
 
     def _claim(self, prefix: list[int], top: int, cap: int, digits: int) -> Claim:
         key = (tuple(prefix), top, cap, digits)

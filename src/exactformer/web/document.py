@@ -16,7 +16,7 @@ from exactformer.lessons.languages import words as catalogue
 from exactformer.model import Config, Model
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.arithmetics.roles import Activation
-from exactformer.model.axes import TOKEN
+from exactformer.model.axes import SPOKEN, Axis
 from exactformer.model.breaking import MISTAKES, broken
 from exactformer.model.fields import ConfigError
 from exactformer.model.weights import assembled
@@ -90,7 +90,8 @@ def glossary(language: str = ENGLISH) -> dict[str, Any]:
 
 
 def token_id(trace: Trace, token: str) -> int:
-    return trace.model.ids((token,))[0]
+    """Of a token that the model says."""
+    return trace.model.column(token)
 
 
 def gradient_outline(gradient: Gradient, digits: int = DIGITS) -> dict[str, Any]:
@@ -166,13 +167,29 @@ def entry(step: Step, index: Sequence[int]) -> tuple[int, ...]:
 
 
 def words(trace: Trace, steps: Iterable[Step], rows: range, columns: range) -> dict[int, str]:
-    """The tokens that rows or columns stand for, where the vocabulary is too large to be sent with the pass."""
+    """The tokens that rows or columns stand for, where the vocabulary is too large to be sent with the pass. Outputs of their own
+    are always sent with it."""
     vocabulary = trace.model.config.vocabulary
     if len(vocabulary) <= _LARGEST_VOCABULARY:
         return {}
     kinds = [trace.axes(step.name)[-2:] for step in steps]
-    asked = {n for pair in kinds for kind, numbers in zip(pair, (rows, columns), strict=False) if kind is TOKEN for n in numbers}
+    asked = {
+        n
+        for pair in kinds
+        for kind, numbers in zip(pair, (rows, columns), strict=False)
+        if _of_vocabulary(kind, trace)
+        for n in numbers
+    }
     return {n: vocabulary[n] for n in asked if n < len(vocabulary)}
+
+
+def _of_vocabulary(kind: Axis, trace: Trace) -> bool:
+    return kind.names is not None and not _of_outputs(kind, trace)
+
+
+def _of_outputs(kind: Axis, trace: Trace) -> bool:
+    """Does an axis count what is said, where that is not what is read?"""
+    return kind is SPOKEN and bool(trace.model.config.outputs)
 
 
 def brief(x: Any) -> dict[str, Any]:
@@ -238,7 +255,7 @@ def _step(step: Step, trace: Trace, read: list[Link]) -> dict[str, Any]:
         "formula": step.formula,
         "reads": list(step.reads),
         "shape": list(step.values.shape),
-        "axes": [axis.word for axis in trace.axes(step.name)],
+        "axes": ["output" if _of_outputs(axis, trace) else axis.word for axis in trace.axes(step.name)],
         "labels": _directions(step, trace),
         "stage": step.stage,
         "sign": step.operation.sign,
@@ -292,11 +309,12 @@ def _model(trace: Trace) -> dict[str, Any]:
     said = (*fields, "activation", "unembedding", "residual", "hard", "epsilon")
     return {field: getattr(config, field) for field in said} | {
         "vocabulary": list(config.vocabulary) if len(config.vocabulary) <= _LARGEST_VOCABULARY else None,
+        "outputs": list(config.outputs) or None,  # what is said, where that is not the vocabulary
         "scale": str(config.scale_factor),
         "scale_given": config.scale if isinstance(config.scale, str) else str(config.scale),
         "epsilon": None if config.epsilon is None else str(config.epsilon),
         "activations": list(get_args(Activation)),
-        "more": {field: as_json.setting(value) for field, value in config.changed().items() if field not in said},
+        "more": {field: as_json.setting(value) for field, value in config.changed().items() if field not in (*said, "outputs")},
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.model.axes import TOKEN
+from exactformer.model.axes import SPOKEN, TOKEN
 from exactformer.numbers import Named
 from exactformer.numbers.definitions import Symbols
 from exactformer.render.values import largest
@@ -32,8 +32,8 @@ def held(trace: Trace, digits: int, about: str = "", gradient: Gradient | None =
     large = [step for step in steps if step.name not in values]
     blocks, words = _blocks(trace, large)
     cells = _cells(trace, large)
-    vocabulary = trace.model.config.vocabulary
-    words |= {column: vocabulary[column] for columns in cells.values() for column in columns}
+    if not (config := trace.model.config).outputs:  # else they are with the pass
+        words |= {column: config.vocabulary[column] for columns in cells.values() for column in columns}
     found: dict[str, Any] = {
         "pass": document.outline(trace) | {"values": values, "about": about},
         "numbers": numbers,
@@ -45,7 +45,7 @@ def held(trace: Trace, digits: int, about: str = "", gradient: Gradient | None =
 
 def _cells(trace: Trace, steps: list[Step]) -> dict[str, dict[int, Any]]:
     """Of tables over a large vocabulary: the columns of the largest logits of each position, from top to bottom."""
-    over_tokens = [step for step in steps if trace.axes(step.name)[-1] is TOKEN]
+    over_tokens = [step for step in steps if trace.axes(step.name)[-1] in (TOKEN, SPOKEN)]
     if not over_tokens:
         return {}
     columns = sorted({column for row in trace.logits for column in largest(row, _LARGEST_LOGITS)})
@@ -66,7 +66,7 @@ def _blocks(trace: Trace, steps: list[Step]) -> tuple[dict[str, Any], dict[int, 
         kinds = trace.axes(step.name)
         rows = sorted({i // _BLOCK[0] for i in ids}) if kinds[0] is TOKEN else range(high)
         last = step.values.shape[-1]
-        columns = sorted({c for w in winners for c in _around(w, last)}) if kinds[-1] is TOKEN else range(wide)
+        columns = sorted({c for w in winners for c in _around(w, last)}) if kinds[-1] in (TOKEN, SPOKEN) else range(wide)
         for r, c in product(rows, columns):
             across, down = (range(n * part, (n + 1) * part) for n, part in zip((r, c), _BLOCK, strict=True))
             shown = document.window(step, slice(across.start, across.stop), slice(down.start, down.stop))

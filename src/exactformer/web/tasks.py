@@ -108,7 +108,7 @@ def distribution(
     config = trace.model.config
     if config.unembedding == "none":
         raise RequestError("source: the model has no logits")
-    return distributed(trace.logits, strategy, lambda i: config.vocabulary[i], position)
+    return distributed(trace.logits, strategy, lambda i: config.spoken[i], position)
 
 
 def explained(source: Source, position: int, token: str | None = None, over: str | None = None) -> dict[str, Any]:

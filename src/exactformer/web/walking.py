@@ -79,11 +79,11 @@ class _Walking(CertifiedArithmetic):
 
 
 class Walks:
-    """Passes over prompts, of one model; the last few are kept."""
+    """Passes over prompts, of one model; the last few are kept. `text` is of tokens that are read, `said` of outputs."""
 
-    def __init__(self, model: Model, title: str, store: Store, text: Callable[[int], str]) -> None:
-        self.model, self.title, self.store, self.text = model, title, store, text
-        self.ids = {word: i for i, word in enumerate(model.config.vocabulary)}
+    def __init__(self, model: Model, title: str, store: Store, text: Callable[[int], str], said: Callable[[int], str]) -> None:
+        self.model, self.title, self.store, self.text, self.said = model, title, store, text, said
+        self.outputs = {word: i for i, word in enumerate(model.config.spoken)}
         self.kept: OrderedDict[tuple[int, ...], Trace] = OrderedDict()
 
     def trace(self, ids: list[int], schedule: Callable[[], LimbSchedule]) -> Trace:
@@ -121,11 +121,13 @@ class Walks:
             said |= {"token": spoken.token, "verdict": verdict(spoken, trace.arithmetic)}
         found["tokens"] = list(map(self.text, found["ids"]))
         if found["model"]["vocabulary"] is not None:
-            found["model"]["vocabulary"] = list(map(self.text, range(len(self.ids))))
+            found["model"]["vocabulary"] = list(map(self.text, range(len(found["model"]["vocabulary"]))))
+        if found["model"]["outputs"] is not None:
+            found["model"]["outputs"] = list(map(self.said, range(len(self.outputs))))
         return found | {"about": "", "circuit": False}
 
     def _text(self, word: str | None) -> str | None:
-        return None if word is None else self.text(self.ids[word])
+        return None if word is None else self.said(self.outputs[word])
 
     def values(self, trace: Trace, steps: list[str], **window: int | None) -> dict[str, Any]:
         found = document.asked(trace, {name: self.step(trace, name) for name in steps}, **window)
@@ -143,7 +145,7 @@ class Walks:
         return document.shades(self.step(trace, step), head)
 
     def distribution(self, trace: Trace, position: int, temperature: str, top_k: int | None, top_p: str | None) -> dict[str, Any]:
-        return distribution(trace.logits, strategy_of(temperature, top_k, top_p), self.text, position)
+        return distribution(trace.logits, strategy_of(temperature, top_k, top_p), self.said, position)
 
     @staticmethod
     def step(trace: Trace, name: str) -> Step:

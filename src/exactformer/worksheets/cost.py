@@ -83,7 +83,7 @@ def multiplications(config: Config, length: int) -> int:
     width = config.heads * config.head_dim
     projections = 2 * config.dim * (width + config.key_heads * config.head_dim)
     block = projections + (3 if config.mlp_kind == "gated" else 2) * config.dim * config.mlp + 2 * length * width
-    unembedding = 0 if config.unembedding == "none" else config.dim * len(config.vocabulary)
+    unembedding = 0 if config.unembedding == "none" else config.dim * len(config.spoken)
     return length * (config.blocks * block + unembedding)
 
 

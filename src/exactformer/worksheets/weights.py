@@ -173,8 +173,14 @@ def _closed(fields: Table, name: str, text: str, words: tuple[str, ...]) -> Numb
 
 
 def _listed(fields: Table, name: str, kind: type) -> tuple[Any, ...]:
-    """A list of whole numbers, or of exact ones."""
+    """A list of texts, of whole numbers, or of exact ones."""
     given = fields.take(name)
+    if kind is str:
+        if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
+            raise fields.error(name, "is not a list of texts")
+        if not given:
+            raise fields.error(name, "is empty")
+        return tuple(given)
     if not isinstance(given, list):
         raise fields.wrong(name, given, "a list of numbers")
     if kind is int and not all(type(item) is int for item in given):

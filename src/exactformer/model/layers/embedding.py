@@ -25,7 +25,9 @@ Unembedding = Literal["tied", "own", "none"]
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingFields:
     dim: int
-    vocabulary: tuple[str, ...]
+    vocabulary: tuple[str, ...]  # the tokens that are read
+    # what is said, a name for each logit; (): the vocabulary. Everybody else asks `spoken`.
+    outputs: tuple[str, ...] = setting((), worksheet="may")
     positions: Positions = setting("none", worksheet="must")
     length: int | None = setting(None, worksheet="cannot")  # the longest input; None: no limit
     # tied: the transposed embedding; own: W_U; none: the pass ends with the residual stream
@@ -36,15 +38,8 @@ class EmbeddingFields:
     def check(self) -> None:
         if not self.vocabulary:
             raise ConfigError("vocabulary", "is empty")
-        if not isinstance(self.vocabulary, tuple):
-            raise ConfigError("vocabulary", "is not a tuple of texts")
-        seen: set[str] = set()
-        for token in self.vocabulary:
-            if not isinstance(token, str) or not token:
-                raise ConfigError("vocabulary", f"{quoted(token)} is not a token: tokens are texts that are not empty")
-            if token in seen:
-                raise ConfigError("vocabulary", f"has the token {quoted(token)} twice")
-            seen.add(token)
+        _named("vocabulary", self.vocabulary)
+        self._check_outputs()
         if self.length is not None:
             whole("length", self.length, 0)
         one_of("positions", self.positions, get_args(Positions))
@@ -55,12 +50,51 @@ class EmbeddingFields:
         if self.logit_cap is not None and self.unembedding == "none":
             raise ConfigError("logit_cap", "is given, but the model has no logits")
 
+    def _check_outputs(self) -> None:
+        _named("outputs", self.outputs)
+        if self.outputs == self.vocabulary:
+            object.__setattr__(self, "outputs", ())
+        if self.outputs and self.unembedding == "tied":
+            raise ConfigError("outputs", 'are not the vocabulary, which W_E is of: they go with unembedding = "own"')
+        if self.outputs and self.unembedding == "none":
+            raise ConfigError("outputs", "are given, but the model has no logits")
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """What the model says: the name of each logit. What it reads is the `vocabulary`; in most models they are the same."""
+        return self.outputs or self.vocabulary
+
+    @property
+    def heard(self) -> tuple[int | None, ...]:
+        """The token that is read where an output is fed back: the one of the same name; None where there is none.
+
+        >>> from exactformer.model import Config
+        >>> fields = {"dim": 2, "blocks": 1, "norm": "none", "mask": "causal", "scale": "sqrt", "unembedding": "own"}
+        >>> Config(vocabulary=("a", "b"), outputs=("b", "yes"), **fields).heard
+        (1, None)
+        """
+        index = {token: n for n, token in enumerate(self.vocabulary)}
+        return tuple(map(index.get, self.spoken))
+
     @property
     def embedding_factor(self) -> Number:
         """The exact number that embeddings are multiplied by."""
         if isinstance(self.embedding_scale, Number):
             return self.embedding_scale
         return exact(1) if self.embedding_scale == "none" else sqrt(self.dim)
+
+
+def _named(field: str, names: object) -> None:
+    """Texts, none of them empty, and none twice."""
+    if not isinstance(names, tuple):
+        raise ConfigError(field, "is not a tuple of texts")
+    seen: set[str] = set()
+    for token in names:
+        if not isinstance(token, str) or not token:
+            raise ConfigError(field, f"{quoted(token)} is not a token: tokens are texts that are not empty")
+        if token in seen:
+            raise ConfigError(field, f"has the token {quoted(token)} twice")
+        seen.add(token)
 
 
 def embedding(p: Recorder, weights: Weights, ids: list[int]) -> Handle:
@@ -79,7 +113,7 @@ def embedding(p: Recorder, weights: Weights, ids: list[int]) -> Handle:
 
 
 def unembedding(p: Recorder, weights: Weights, x: Handle) -> Handle:
-    """[T, dim] to [T, vocabulary]"""
+    """[T, dim] to [T, outputs]"""
     p = p.within("", "unembed")
     cap = p.config.logit_cap
     name, bias = "logits" if cap is None else "uncapped", p.weight("b_U", weights.b_U)

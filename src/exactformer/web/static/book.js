@@ -138,6 +138,8 @@ export class Book {
         return this.tokens[n] ?? String(n);
       case "token":
         return this.model.vocabulary?.[n] ?? this.words[n] ?? String(n);
+      case "output": // of a model that says other tokens than it reads
+        return this.model.outputs?.[n] ?? String(n);
       case "":
         return "";
       default:

@@ -34,7 +34,7 @@ export async function explanation(book) {
     await explain();
     if (name === "position") await look();
   };
-  const tokens = (book.model.vocabulary ?? []).slice(0, MOST).map((token) => [token, token]);
+  const tokens = (book.model.outputs ?? book.model.vocabulary ?? []).slice(0, MOST).map((token) => [token, token]);
   await explain();
   look(); // after it, so that one process has computed the pass for both; the bars do not wait for it
   return h(

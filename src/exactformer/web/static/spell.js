@@ -31,7 +31,7 @@ const BRACES = {
   ":": (row, { book }) => ({
     text: row
       .slice(0, MOST)
-      .map((value, n) => `${book.model.vocabulary?.[n] ?? n}: ${plain(value)}`)
+      .map((value, n) => `${(book.model.outputs ?? book.model.vocabulary)?.[n] ?? n}: ${plain(value)}`)
       .join(", "),
   }),
   "+": (row) => sum(row.map((value) => [value])),
