@@ -27,7 +27,7 @@ from array import array
 from contextlib import ExitStack
 from fractions import Fraction
 from itertools import repeat
-from operator import add, mul
+from operator import add, getitem, mul
 from types import SimpleNamespace
 
 LARGEST = 1 << 23  # bytes of a JSON document or header
@@ -35,6 +35,7 @@ WORK = 1 << 20  # positions times bits
 FEWEST, MOST = 32, 4000  # bits
 ROOM = 128  # more bits for rotary angles
 CHUNK = 1 << 20  # weights that are read at a time
+NEAR = 1 << 19  # bits that are multiplied at a time
 
 class Refused(Exception):
     """What is claimed is not shown. It may still be true."""
@@ -130,49 +131,81 @@ class Fields:
 
 # ---------------------------------------------------------------------- weights, exactly
 
-FLOATS = {"F64": ("d", 8, 11, 52), "F32": ("f", 4, 8, 23), "BF16": ("f", 2, 8, 7),
-          "F16": ("e", 2, 5, 10)}  # code, bytes, bits of the exponent and of the fraction
+FLOATS = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}  # and their bytes
 MASKS = {"BOOL": 1, "U8": 1}
 OTHERS = {"I8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8}
+BYTES = range(256)
 
 class Weights:
     """Some floats: each times 2^scale is an integer of at most `size` bits (L1)."""
 
     def __init__(self, kind, raw):
-        code, width, exponent, fraction = FLOATS[kind]
-        # The last byte of a float is its sign and the first seven bits of the rest.
-        tops = raw[width - 1 :: width].translate(bytes(byte & 127 for byte in range(256)))
         if kind == "BF16":  # the upper half of a float32
             wide = bytearray(2 * len(raw))
             wide[2::4], wide[3::4] = raw[0::2], raw[1::2]
             raw = bytes(wide)
         if kind == "F16":
-            self.floats = array("f", struct.unpack(f"<{len(raw) // 2}e", raw))
-        else:
-            self.floats = array(code, raw)
+            raw = array("f", struct.unpack(f"<{len(raw) // 2}e", raw)).tobytes()
+        code, width, exponent, fraction = ("d", 8, 11, 52) if kind == "F64" else ("f", 4, 8, 23)
+        self.raw, self.floats, self.parts = raw, array(code, raw), None
+        # The last byte of a float is its sign and the first seven bits of the exponent.
+        tops = raw[width - 1 :: width].translate(bytes(byte & 127 for byte in BYTES))
         found = [top for top in range(128) if top in tops]
-        if 0 in found and tops.count(0) == self.floats.count(0.0):
-            found.remove(0)  # these are zeros
-        low, high = (found[0], found[-1]) if found else (64, 64)
-        if exponent >= 7:  # the exponents that begin with these bits
-            low, high = low << exponent - 7, (high + 1 << exponent - 7) - 1
-        else:
-            low, high = low >> 7 - exponent, high >> 7 - exponent
+        self.zeros = 0 in found and tops.count(0) == self.floats.count(0.0)
+        found = found[self.zeros :] or [64]
+        low, high = found[0] << exponent - 7, (found[-1] + 1 << exponent - 7) - 1
         need(high < (1 << exponent) - 1, "a weight is not finite, or too large")
         bias = (1 << exponent - 1) - 1
         self.scale = max(0, bias + fraction - max(low, 1))
         self.size = max(1, high + 1 - bias + self.scale)
         need(self.scale < 1000, "a weight is too small")
+        self.parted = code == "f" and low > 0
 
-    def integers(self, floats):
-        return map(math.floor, map(mul, floats, repeat(2.0**self.scale)))
+    def integers(self):
+        return list(map(math.floor, map(mul, self.floats, repeat(2.0**self.scale))))
+
+    def part(self):
+        """Integers are parts of 24 bits times powers of 2, which the keys name (L1)."""
+        tops = self.raw[3::4]
+        signs = [byte for byte in BYTES if byte in tops]  # and seven bits of the exponent
+        if not self.parted or len(signs) > 128:
+            self.parts, self.keys, self.powers = self.integers(), bytes(len(self.floats)), [1]
+            return
+        planes = bytearray(self.raw)
+        planes[2::4] = self.raw[2::4].translate(bytes(byte | 128 for byte in BYTES))
+        planes[3::4] = bytes(len(tops))
+        self.parts, ranks = array("I", planes), {byte: 2 * n for n, byte in enumerate(signs)}
+        lasts = self.raw[2::4].translate(bytes(byte >> 7 for byte in BYTES))  # of the exponent
+        tops = tops.translate(bytes(ranks.get(byte, 0) for byte in BYTES))
+        keys = int.from_bytes(tops, "little") | int.from_bytes(lasts, "little")
+        self.keys, self.powers = keys.to_bytes(len(tops), "little"), []
+        for byte in signs:
+            power = 2 ** max(0, 2 * (byte & 127) - 150 + self.scale) * (-1 if byte > 127 else 1)
+            self.powers += [power, 2 * power] if byte & 127 else [0, 0]  # as these are zeros
+
+    def dots(self, numbers, places):
+        """For each of these ranges of integers: they times the numbers, added up."""
+        if self.parts is None:
+            self.part()
+        sums, most = [0] * len(places), max(map(int.bit_length, numbers))
+        step = max(8, NEAR // (most + 1))  # as many as stay in the processor's cache
+        for first in range(0, len(numbers), step):
+            few = numbers[first : first + step]
+            multiples = [[number * power for power in self.powers] for number in few]
+            for n, place in enumerate(places):
+                at = slice_of(place[first : first + step])
+                sums[n] += sum(map(mul, self.parts[at], map(getitem, multiples, self.keys[at])))
+        return sums
+
+def slice_of(place):
+    return slice(place.start, place.stop, place.step)
 
 class Tensor:
     """A tensor in a file. Its bytes are there: that was checked (`read_tensors`)."""
 
     def __init__(self, file, start, kind, shape):
         self.file, self.start, self.kind, self.shape = file, start, kind, tuple(shape)
-        self.width = FLOATS[kind][1] if kind in FLOATS else (MASKS.get(kind) or OTHERS[kind])
+        self.width = {**FLOATS, **MASKS, **OTHERS}[kind]
 
     def raw(self, first, count):
         self.file.seek(self.start + first * self.width)
@@ -189,7 +222,7 @@ class Tensor:
         """Entries times √square in ulps: each is too close to 0 by less than one ulp (L1)."""
         w = self.weights(first, count)
         top, bottom = square.numerator << 2 * bits, square.denominator << 2 * w.scale
-        sizes = (math.isqrt(x * x * top // bottom) for x in w.integers(w.floats))
+        sizes = (math.isqrt(x * x * top // bottom) for x in w.integers())
         return [-x if f < 0 else x for x, f in zip(sizes, w.floats)]
 
 class Matrix:
@@ -200,24 +233,15 @@ class Matrix:
         self.inputs, self.outputs = tensor.shape[::-1] if by_rows else tensor.shape
 
     def parts(self):
-        """Weights with the columns that are made of them: of a file by rows, some at a time."""
+        """Weights with the places of columns in them, and of the weights of each input."""
         step = max(1, CHUNK // self.inputs) if self.by_rows else self.outputs
         for first in range(0, self.outputs, step):
             count = min(step, self.outputs - first) * self.inputs
-            w = self.tensor.weights(first * self.inputs, count)
-            by_rows, strided = self.both_ways(w, self.inputs if self.by_rows else self.outputs)
-            yield w, by_rows if self.by_rows else strided
-
-    def rows(self, w):
-        """The weights of each input in such a part."""
-        by_rows, strided = self.both_ways(w, self.inputs if self.by_rows else self.outputs)
-        return strided if self.by_rows else by_rows
-
-    @staticmethod
-    def both_ways(w, length):
-        """Rows of the file of this length, and its columns."""
-        rows = (w.floats[i : i + length] for i in range(0, len(w.floats), length))
-        return rows, (w.floats[j::length] for j in range(length))
+            length = self.inputs if self.by_rows else self.outputs
+            rows = [range(i, i + length) for i in range(0, count, length)]
+            strided = [range(j, count, length) for j in range(length)]
+            both = (rows, strided) if self.by_rows else (strided, rows)
+            yield self.tensor.weights(first * self.inputs, count), *both
 
 def read_tensors(file, name):
     """The tensors of a safetensors file. Every byte belongs to one of them."""
@@ -484,7 +508,7 @@ def norm(x, gain, bias, epsilon, centred, unit):
     """γ u/√(‖u‖²/d + ε) + β with u = x, or x less its mean; γ is the weight, or 1 + it (L9)."""
     d, bits = len(x.values[0]), x.bits
     w = gain.weights()
-    gains = [g + (unit << w.scale) for g in w.integers(w.floats)]
+    gains = [g + (unit << w.scale) for g in w.integers()]
     biases = bias.rounded(bits) if bias else [0] * d
     top, bottom, steepest, values, radii = *epsilon.as_integer_ratio(), max(map(abs, gains)), [], []
     for row, radius in zip(x.values, x.radii):
@@ -517,18 +541,17 @@ def computed(x, matrix, keep=None):
     The rows are the digits of one large integer for each input, so that one pass over the matrix
     serves all of them. `keep` gets the digits of each output: all together they are a witness.
     """
-    for w, columns in matrix.parts():
+    for w, columns, _ in matrix.parts():
         width = entry_bytes(largest(x.values), w.size, matrix.inputs)
         packed = [0] * matrix.inputs
         for row in reversed(x.values):
             packed = [(number << 8 * width) + a for number, a in zip(packed, row)]
         offset = sum(1 << 8 * width * (t + 1) - 1 for t in range(len(x.values)))
-        for column in columns:
-            total = sum(map(mul, w.integers(column), packed)) + offset
-            digits = total.to_bytes(width * len(x.values), "little")
+        for total, column in zip(w.dots(packed, columns), columns):
+            digits = (total + offset).to_bytes(width * len(x.values), "little")
             if keep:
                 keep(digits)
-            yield entries(digits, width), w, column
+            yield entries(digits, width), w, w.floats[slice_of(column)]
 
 class Witness:
     """The same products as somebody else computed them: read, and tested (L14)."""
@@ -537,19 +560,18 @@ class Witness:
         self.file = file
 
     def __call__(self, x, matrix):
-        for w, columns in matrix.parts():
-            width, columns = entry_bytes(largest(x.values), w.size, matrix.inputs), list(columns)
-            products = []
+        for w, columns, inputs in matrix.parts():
+            width, products = entry_bytes(largest(x.values), w.size, matrix.inputs), []
             for _ in columns:
                 digits = self.file.read(width * len(x.values))
                 need(len(digits) == width * len(x.values), "the witness is cut off", Refused)
                 products.append(entries(digits, width))
             random = [secrets.randbits(96) for _ in columns]  # drawn when the products are fixed
-            image = [sum(map(mul, w.integers(row), random)) for row in matrix.rows(w)]
+            image = w.dots(random, inputs)
             for row, product in zip(x.values, zip(*products)):
                 same = sum(map(mul, random, product)) == sum(map(mul, row, image))
                 need(same, "the witness has a wrong product", Refused)
-            yield from zip(products, repeat(w), columns)
+            yield from zip(products, repeat(w), (w.floats[slice_of(column)] for column in columns))
 
 def linear(x, matrix, bias, products, sizes=None):
     """x W + b, cut into parts of these sizes, each with its own radii (L11)."""
@@ -722,7 +744,7 @@ def float_leads(x, tokens, matrix):
     floats = [[a / (1 << x.bits) for a in row] for row in x.values]
     sizes = [sum(map(abs, row)) for row in x.values]  # in ulps
     own, rivals, token = [None] * len(tokens), [[] for _ in tokens], 0
-    for w, columns in matrix.parts():
+    for w, columns, _ in matrix.parts():
         steps = (matrix.inputs + 8) / Fraction(1 << 52)
         ulp = Fraction(1 << w.size, 1 << w.scale + x.bits)  # 2^-bits times more than every weight
         need(ulp * max(sizes) < 1 << 900, "the logits are too large for floats", Refused)
@@ -731,7 +753,7 @@ def float_leads(x, tokens, matrix):
         most = [-math.inf] * len(tokens)
         for column in columns:
             for t, row in enumerate(floats):
-                value = sum(map(mul, column, row))
+                value = sum(map(mul, w.floats[slice_of(column)], row))
                 if token == tokens[t]:
                     own[t] = Fraction(value) - errors[t]
                 elif value > most[t]:
@@ -820,6 +842,7 @@ def described(c):
     n.dim, n.vocabulary = c.count("n_embd" if gpt2 else "hidden_size"), c.count("vocab_size")
     n.heads = c.count("n_head" if gpt2 else "num_heads" if neo else "num_attention_heads")
     n.blocks = c.count("n_layer" if gpt2 else "num_layers" if neo else "num_hidden_layers", least=0)
+    c.need(n.blocks <= 1 << 12, "layers", "are too many")
     usual = 4 * n.dim if gpt2 or neo else None
     n.inner = c.count("n_inner" if gpt2 else "intermediate_size", usual)
     n.kv_heads, n.size, free = n.heads, n.dim // n.heads, gemma or kind == "qwen3"

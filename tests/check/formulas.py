@@ -143,17 +143,37 @@ def weights(check: Any) -> None:
                 raw = struct.pack(f"<{len(xs)}{packed[kind]}", *xs)
                 xs = list(struct.unpack(f"<{len(xs)}{packed[kind]}", raw))
             found = check.Weights(kind, raw)
-            for x, n in zip(xs, found.integers(found.floats), strict=True):
+            for x, n in zip(xs, found.integers(), strict=True):
                 assert Fraction(x) * 2**found.scale == n
                 assert abs(n) < 2**found.size
+            parted(found)
             assert found.size <= 53 + spread + 34
     tiny = [0.0, 1e-42, -0.5, -0.0]
     found = check.Weights("F32", struct.pack("<4f", *tiny))
     assert found.floats[1] > 0
-    assert list(found.integers(found.floats)) == [Fraction(x) * 2**found.scale for x in found.floats]
+    assert found.integers() == [Fraction(x) * 2**found.scale for x in found.floats]
+    parted(found)
+    parted(check.Weights("F32", struct.pack("<3f", 0.0, -0.0, 0.0)))
+    floats = [sign << 31 | exponent << 23 | exponent * 35 for sign in (0, 1) for exponent in range(2, 254)]
+    for some in (floats, floats[9:130], floats[252:]):  # the first have too many bytes for keys
+        parted(check.Weights("F32", struct.pack(f"<{len(some)}I", *some)))
     for bad in (math.inf, math.nan, -math.inf):
         for kind, code in packed.items():
             _refused(check, lambda kind=kind, code=code, bad=bad: check.Weights(kind, struct.pack(f"<2{code}", 1, bad)))
+
+
+def parted(found: Any) -> None:
+    """Parts times powers are the integers, and `dots` adds them up."""
+    numbers = [3**n + (n == 0) * 2**70000 for n in range(len(found.floats))]  # so large that they are taken a few at a time
+    integers = found.integers()
+    places = [range(len(numbers))] * 2
+    whole = sum(n * number for n, number in zip(integers, numbers, strict=True))
+    assert found.dots(numbers, places) == [whole, whole]
+    assert [part * found.powers[key] for part, key in zip(found.parts, found.keys, strict=True)] == integers
+    uneven = range(1, len(numbers), 2)
+    assert found.dots(numbers[: len(uneven)], [uneven]) == [
+        sum(integers[i] * number for i, number in zip(uneven, numbers[: len(uneven)], strict=True))
+    ]
 
 
 def _refused(check: Any, call: Callable[[], Any]) -> None:

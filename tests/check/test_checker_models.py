@@ -133,6 +133,7 @@ def test_llamas(dtype: str, tmp_path: Path) -> None:
         {"rope_scaling": {"type": "linear", "factor": 0.5}}, {"hidden_act": "tanh"}, {"rms_norm_eps": "1e-5"}, {"rms_norm_eps": -1},
         {"num_attention_heads": 3}, {"vocab_size": 6}, {"model_type": "gpt3"}, {"architectures": ["LlamaModel"]},
         {"tie_word_embeddings": True}, {"tie_word_embeddings": None}, {"mlp_bias": True}, {"head_dim": 5}, {"hidden_size": 10**9},
+        {"num_hidden_layers": 10**9},
     ],
 )  # fmt: skip
 def test_what_may_be_another_network_is_bad_input(change: dict[str, Any], tmp_path: Path) -> None:
