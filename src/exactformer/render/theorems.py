@@ -146,25 +146,36 @@ def _failure(failure: Failure, worksheet: Any, arithmetic: str) -> dict[str, Any
 
 def pattern_text(report: PatternReport) -> str:
     """A theorem about a pattern."""
-    lines = wrap(f"Theorem: in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token.", _WIDTH)
-    lines += ["", f"{report.passes:,} passes, which hold the patterns of {report.sequences:,} sequences"]
+    lines = [*wrap(f"Theorem: {_pattern_statement(report)}.", _WIDTH), "", pattern_told(report)]
     if report.nearest is not None:
-        tokens, position, low, high = report.nearest
-        lines.append(
-            f"nearest to the bound: {low if report.claim.at_least else high}, at position {position} of {' '.join(tokens)}"
-        )
+        tokens, position, _, _ = report.nearest
+        lines.append(f"nearest to the bound: {nearest_weight(report)}, at position {position} of {' '.join(tokens)}")
     lines += ["", report.verdict.upper(), *(f"  not proved: {' '.join(tokens)}" for tokens in report.failures)]
     return "\n".join(lines) + "\n"
 
 
-def pattern_json(report: PatternReport) -> str:
+def _pattern_statement(report: PatternReport) -> str:
+    return f"in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token"
+
+
+def pattern_told(report: PatternReport) -> str:
+    return f"{report.passes:,} passes, which hold the patterns of {report.sequences:,} sequences"
+
+
+def nearest_weight(report: PatternReport) -> str:
+    """Of the weight that is nearest to the bound, the end that may be nearer."""
+    assert report.nearest is not None
+    return report.nearest[2] if report.claim.at_least else report.nearest[3]
+
+
+def pattern_document(report: PatternReport) -> dict[str, Any]:
     near = None
     if report.nearest is not None:
         tokens, position, low, high = report.nearest
         near = {"tokens": list(tokens), "position": position, "low": low, "high": high}
-    content = {
+    return {
         "format": "exactformer pattern theorem 1",
-        "statement": f"in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token",
+        "statement": _pattern_statement(report),
         "verdict": report.verdict,
         "sequences": report.sequences,
         "passes": report.passes,
@@ -172,7 +183,10 @@ def pattern_json(report: PatternReport) -> str:
         "nearest": near,
         "failures": [list(tokens) for tokens in report.failures],
     }
-    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def pattern_json(report: PatternReport) -> str:
+    return json.dumps(pattern_document(report), ensure_ascii=False, indent=1) + "\n"
 
 
 def strengths(found: list[Strength], worksheet: Any) -> str:
