@@ -58,7 +58,7 @@ function circuitTable(table, name) {
 function sizesOf({ title, sizes }) {
   const entries = (name) =>
     sizes[name].map(({ row, column, value }, n) =>
-      h("tr", { class: n ? undefined : "first" }, h("th", { scope: "row" }, n ? "" : name), h("td", {}, row), h("td", {}, column), h("td", {}, number(value))),
+      h("tr", { class: n ? undefined : "first" }, n ? null : h("th", { scope: "rowgroup", rowspan: sizes[name].length }, name), h("td", {}, row), h("td", {}, column), h("td", {}, number(value))),
     );
   const norm = ([name, value], n) => h("tr", { class: n ? undefined : "first" }, h("th", { scope: "row", colspan: 3 }, name), h("td", {}, number(value)));
   return h(
