@@ -11,11 +11,11 @@ Visit = Callable[[str], Page]
 
 
 def test_a_sequence_that_refutes_a_claim_opens_at_its_pattern(visit: Visit, page: Page) -> None:
-    visit("#capstone/theorem?without=blocks.0.mlp&pattern=0.0+itself+%3E%3D+1%2F2&upto=2")
+    visit("#capstone/theorem?without=blocks.0.mlp&pattern=0.0+itself+%3E%3D+9%2F10&upto=2")
     report = page.locator(".looking-at .report")
     expect(report.locator(".stamp")).to_have_text("✗ refuted")
-    expect(report.locator(".statement")).to_contain_text("head 0 of block 0 puts at least 1/2 on its own token")
-    expect(report.locator(".nearest")).to_contain_text("Farthest beyond the bound: 0.1192029220")
+    expect(report.locator(".statement")).to_contain_text("head 0 of block 0 puts at least 9/10 on its own token")
+    expect(report.locator(".nearest")).to_contain_text("Farthest beyond the bound: 0.500000000000, at position 1 of c b")
     page.set_viewport_size({"width": 360, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert Axe().run(page).response["violations"] == []
