@@ -85,7 +85,8 @@ def visit(server: Serving, page: Page) -> Callable[[str], Page]:
     def open_page(address: str = "") -> Page:
         page.goto(f"{server.address}/{address}")
         page.wait_for_selector(
-            ".step table, .step figure, .handout table, .card, .two table, .mistakes, .theory table, .explaining .told, "
+            ".step table, .step figure, .handout table, .card, .two table, .mistakes, .theory table, .theory form, "
+            ".explaining .told, "
             ".check textarea, .problem"
         )
         page.wait_for_function("() => document.documentElement.dataset.shown === location.hash")

@@ -54,3 +54,39 @@ def test_a_token_over_itself_gets_one_line(visit: Visit, page: Page) -> None:
     page.get_by_label("logit of", exact=True).select_option("a")
     page.get_by_label("less that of").select_option("a")
     expect(page.locator(".explaining .answer")).to_contain_text("over itself")
+
+
+def test_a_part_is_left_out_and_the_address_says_so(visit: Visit, page: Page) -> None:
+    visit("#induction/explain?edit=tokens%3Da%20b%20a")
+    box = page.locator(".ablating")
+    box.get_by_label("part", exact=True).select_option("blocks.1.attn.head.0")
+    box.get_by_role("button", name="Compute without it").click()
+    expect(box.locator(".told")).to_have_text("with blocks.1.attn.head.0=zero: the lead of b over a falls, proved")
+    expect(box.locator(".bars li")).to_contain_text(["before99.99999", "after0", "change-100"])
+    expect(box.locator(".output li").last).to_contain_text("After: next token !, tied with a, b, c")
+    box.get_by_label("writes", exact=True).select_option("from")
+    box.get_by_label("the other prompt").fill("b c")
+    page.keyboard.press("Enter")
+    expect(box.locator(".problem")).to_have_text("blocks.1.attn.head.0: 'b c' has 2 tokens, the input 3: give as many")
+    expect(box.get_by_label("the other prompt")).to_have_attribute("aria-invalid", "true")
+    box.get_by_label("the other prompt").fill("b c b")
+    page.keyboard.press("Enter")
+    told = "with blocks.1.attn.head.0=from b c b: the lead of b over a falls, proved"
+    expect(box.locator(".told")).to_have_text(told)
+    address = page.url
+    page.goto("about:blank")
+    page.set_viewport_size({"width": 360, "height": 900})
+    page.goto(address)
+    expect(box.locator(".told")).to_have_text(told)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert Axe().run(page).response["violations"] == []
+
+
+def test_a_mean_is_over_prompts_one_a_line(visit: Visit, page: Page) -> None:
+    visit("#induction/explain?edit=tokens%3Da%20b%20a&ablate=blocks.1.attn.head.0%3Dmean&token=b&over=a")
+    box = page.locator(".ablating")
+    expect(box.locator(".problem")).to_have_text("prompts: give the prompts of the mean, one a line")
+    box.get_by_label("prompts of the mean").fill("a b a\n\nc b a")
+    box.get_by_role("button", name="Compute without it").click()
+    expect(box.locator(".bars li").last).to_contain_text("change-91.66666")
+    assert page.url.endswith("&mean=a+b+a&mean=c+b+a")

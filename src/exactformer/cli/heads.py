@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, emit, fitted, kind, refuse
+from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, emit, fitted, refuse
 from exactformer.cli.journals import Kept
 from exactformer.progress import Progress
 
@@ -22,10 +22,7 @@ def pattern_theorem(
 
     model = worksheet.model
     claim = PatternClaim.read(text, model.config)
-    if kind("certified").takes(model.config):  # takes a model of any size
-        worksheet.checked()
-    else:
-        worksheet.fits("arb" if kind("arb").takes(model.config) else "exact", length)
+    worksheet.fits_together(length)
     with Progress() as progress:
         kept = Kept(journal, progress)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +45,19 @@ class ModelPart:
         if part.head is None and not config.mlp:
             raise ConfigError(short(name), "there is no such MLP: the blocks of the model are attention alone")
         return part
+
+    @classmethod
+    def every(cls, config: Config) -> Iterator[ModelPart]:
+        """All parts, in the order of the pass.
+
+        >>> from exactformer.worksheets import load
+        >>> [part.name for part in ModelPart.every(load("induction").model.config)]
+        ['blocks.0.attn.head.0', 'blocks.1.attn.head.0']
+        """
+        for block in range(config.blocks):
+            yield from (cls(block, head) for head in range(config.heads))
+            if config.mlp:
+                yield cls(block, None)
 
     @property
     def name(self) -> str:

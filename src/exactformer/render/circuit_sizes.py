@@ -14,6 +14,7 @@ from exactformer.render.tables import grid
 from exactformer.render.values import show
 
 Sized = tuple[CircuitTable, Sizes]
+NORMS = {"frobenius": "Frobenius norm", "rows": "largest row sum", "spectral": "spectral norm"}
 
 
 def text(found: Iterable[Sized], digits: int = 12, width: int | None = None) -> str:
@@ -27,8 +28,8 @@ def _text(table: CircuitTable, sizes: Sizes, digits: int, width: int | None) -> 
         cells = [[printable(each.row), printable(each.column), _number(each.value, digits)] for each in entries]
         names = [name, *[""] * (len(cells) - 1)][: len(cells)]
         lines += [f"  {line}" for line in grid(names, ["row", "column", "value"], cells, width)]
-    norms = [("Frobenius norm", sizes.frobenius), ("largest row sum", sizes.rows), ("spectral norm", sizes.spectral)]
-    lines += [f"  {name:<16} {_number(value, digits)}" for name, value in norms if value is not None]
+    norms = [(words, getattr(sizes, name)) for name, words in NORMS.items()]
+    lines += [f"  {words:<16} {_number(value, digits)}" for words, value in norms if value is not None]
     return "\n".join(lines) + "\n"
 
 
@@ -38,15 +39,15 @@ def _number(value: Any, digits: int) -> str:
 
 
 def json_text(found: Iterable[Sized], digits: int = 12) -> str:
-    circuits = [_document(table, sizes, digits) for table, sizes in found]
+    circuits = [document(table, sizes, digits) for table, sizes in found]
     return json.dumps({"format": "exactformer circuits 1", "circuits": circuits}, ensure_ascii=False, indent=1) + "\n"
 
 
-def _document(table: CircuitTable, sizes: Sizes, digits: int) -> dict[str, Any]:
+def document(table: CircuitTable, sizes: Sizes, digits: int) -> dict[str, Any]:
     def entries(some: tuple[Entry, ...]) -> list[dict[str, Any]]:
         return [{"row": each.row, "column": each.column, "value": as_json.value(each.value, digits)} for each in some]
 
-    norms = {"frobenius": sizes.frobenius, "rows": sizes.rows, "spectral": sizes.spectral}
+    norms = {name: getattr(sizes, name) for name in NORMS}
     return {
         "title": table.title,
         "meaning": table.meaning,

@@ -14,12 +14,13 @@ from exactformer.trace import Contribution, Explanation, Lens
 from exactformer.trace.ablation import Ablation, sign
 
 _BAR, _SHORTEST, _LONGEST = 24, 8, 40  # columns of the longest bar, if it can be, or at least; and of a number
-_PROOFS = {
+PROOFS = {
     "equal": "proved: the contributions add up to it exactly",
     "enclosed": "proved: each contribution lies in its enclosure, and the enclosure of their sum holds it",
     "undecided": "undecided: whether the contributions add up to it exactly was neither proved nor refuted",
     "rounded": "not proved: floats are rounded",
 }
+LEADS = ("before", "after", "change")  # of an ablation
 _CAPPED = "a soft cap follows, which keeps the order of logits: what is explained is the value before it"
 LENS = "what the final norm and the unembedding make of the stream there"
 _CHANGES = {1: "rises", 0: "stays the same", -1: "falls", None: "may rise or fall"}
@@ -47,7 +48,7 @@ def text(found: Explanation, digits: int = 12, most: int = 5, width: int | None 
     lines += [
         f"  {'sum':<{names}}{between}{_number(found.value, digits):>{numbers}}{aside}{what(found)}",
         "",
-        _PROOFS[found.proof],
+        PROOFS[found.proof],
         *said(found),
     ]
     return "\n".join(lines) + "\n"
@@ -171,7 +172,7 @@ def ablation_told(found: Ablation) -> str:
 def ablation_rows(found: Ablation, digits: int = 12) -> list[tuple[str, str]]:
     """The lead before, after and their difference; the token, or both where it is another."""
     said = dict.fromkeys(printable(output.token or "none") for output in found.said)
-    leads = [(name, _number(getattr(found, name), digits)) for name in ("before", "after", "change")]
+    leads = [(name, _number(getattr(found, name), digits)) for name in LEADS]
     return [*leads, ("token", " → ".join(said))]
 
 
@@ -181,22 +182,24 @@ def _proved(found: Ablation) -> str:
     return ": undecided" if sign(found.change) is None else ", proved"
 
 
+def ablation_document(found: Ablation, digits: int = 12) -> dict[str, Any]:
+    return {
+        "format": "exactformer ablation 1",
+        "title": found.title,
+        "arithmetic": found.arithmetic,
+        "tokens": list(found.tokens),
+        "position": found.position,
+        "parts": list(found.parts),
+        "token": found.token,
+        "over": found.over,
+        **{name: as_json.value(getattr(found, name), digits) for name in LEADS},
+        "sign": sign(found.change),
+        "output": [as_json.output(output, None, digits) | {"verdict": verdict(output, found.arithmetic)} for output in found.said],
+    }
+
+
 def ablation_json(found: Ablation, digits: int = 12) -> str:
-    return _dumped(
-        {
-            "format": "exactformer ablation 1",
-            "title": found.title,
-            "arithmetic": found.arithmetic,
-            "tokens": list(found.tokens),
-            "position": found.position,
-            "parts": list(found.parts),
-            "token": found.token,
-            "over": found.over,
-            **{name: as_json.value(getattr(found, name), digits) for name in ("before", "after", "change")},
-            "sign": sign(found.change),
-            "output": [as_json.output(output, None, digits) for output in found.said],
-        }
-    )
+    return _dumped(ablation_document(found, digits))
 
 
 def _dumped(content: dict[str, Any]) -> str:

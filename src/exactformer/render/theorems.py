@@ -146,15 +146,31 @@ def _failure(failure: Failure, worksheet: Any, arithmetic: str) -> dict[str, Any
 
 def pattern_text(report: PatternReport) -> str:
     """A theorem about a pattern, a line each; the terminal folds them."""
-    lines = [f"Theorem: in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token."]
-    lines += ["", f"{report.passes:,} passes, which hold the patterns of {report.sequences:,} sequences"]
+    lines = [f"Theorem: {_pattern_statement(report)}.", "", pattern_told(report)]
     if report.nearest is not None:
-        tokens, position, low, high = report.nearest
-        lines.append(
-            f"nearest to the bound: {low if report.claim.at_least else high}, at position {position} of {' '.join(tokens)}"
-        )
-    lines += ["", report.verdict.upper(), *(f"  {_unproved(failure, report.claim.at_least)}" for failure in report.failures)]
+        tokens, position, _, _ = report.nearest
+        lines.append(f"nearest to the bound: {nearest_weight(report)}, at position {position} of {' '.join(tokens)}")
+    lines += ["", report.verdict.upper(), *(f"  {line}" for line in pattern_lines(report))]
     return "\n".join(lines) + "\n"
+
+
+def _pattern_statement(report: PatternReport) -> str:
+    return f"in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token"
+
+
+def pattern_told(report: PatternReport) -> str:
+    return f"{report.passes:,} passes, which hold the patterns of {report.sequences:,} sequences"
+
+
+def nearest_weight(report: PatternReport) -> str:
+    """Of the weight that is nearest to the bound, the end that may be nearer."""
+    assert report.nearest is not None
+    return report.nearest[2] if report.claim.at_least else report.nearest[3]
+
+
+def pattern_lines(report: PatternReport) -> list[str]:
+    """The sequences of which the claim is not proved, a line each."""
+    return [_unproved(failure, report.claim.at_least) for failure in report.failures]
 
 
 def _unproved(failure: Unproved, at_least: bool) -> str:
@@ -167,14 +183,14 @@ def _unproved(failure: Unproved, at_least: bool) -> str:
     return f"{failure.verdict}: {_at(failure.tokens, position)} the weight is {weight}"
 
 
-def pattern_json(report: PatternReport) -> str:
+def pattern_document(report: PatternReport) -> dict[str, Any]:
     near = None
     if report.nearest is not None:
         tokens, position, low, high = report.nearest
         near = {"tokens": list(tokens), "position": position, "low": low, "high": high}
-    content = {
-        "format": "exactformer pattern theorem 1",
-        "statement": f"in every sequence of up to {report.length} tokens, {report.claim}, where it sees such a token",
+    return {
+        "format": "exactformer pattern theorem 2",
+        "statement": _pattern_statement(report),
         "verdict": report.verdict,
         "sequences": report.sequences,
         "passes": report.passes,
@@ -186,7 +202,10 @@ def pattern_json(report: PatternReport) -> str:
             for failure in report.failures
         ],
     }
-    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def pattern_json(report: PatternReport) -> str:
+    return json.dumps(pattern_document(report), ensure_ascii=False, indent=1) + "\n"
 
 
 def strengths(found: list[Strength], worksheet: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb
 
 from exactformer.arithmetics import able, kind
-from exactformer.messages import listed
+from exactformer.messages import Refused, listed, quoted
 from exactformer.model.ablating import ModelPart, without
 from exactformer.model.arithmetics.exact import ExactArithmetic
 from exactformer.model.errors import InputError
@@ -54,12 +54,13 @@ class Ablation(Shown):
 def ablation(
     parts: Iterable[str], before: Trace, after: Trace, token: str | None = None, over: str | None = None, position: int = -1
 ) -> Ablation:
-    """What is different after; by default in the lead of the token that was said over the next."""
+    """What is different after in the lead of a token, by default of the one that was said, over another, by default the next."""
     position = before.place(position)
     if before.model.config.unembedding == "none":
         raise InputError("the model has no logits: there is no lead")
     said, now = before.output[position], after.output[position]
-    token, over = (said.token, said.runner_up) if token is None and over is None else (token, over)
+    over = said.runner_up if token is None and over is None else over
+    token = said.token if token is None else token
     if token is None or over is None:
         raise InputError(f"position {position}: {said.why or 'there is no other token'}: say of which two tokens")
     ops = before.going_on()
@@ -103,21 +104,25 @@ def ablate(
                 raise InputError(f"{each[:60]}: give the prompts of the mean (--over FILE; in Python means=[…])")
             model = without(model, part, mean(part, others))
         elif way == "from" and text.strip():
-            patches[part] = _other(trace, text.strip().strip('"'))
+            patches[part] = _other(trace, part.name, text.strip().strip('"'))
         else:
             raise InputError(f"{each[:60]!r} is not an ablation: {_WAYS}")
     after = run(model, trace.tokens, trace.arithmetic, trace.title, progress=progress, patched=patch(patches))
     return ablation(parts, trace, after, token, over, position)
 
 
-def _other(trace: Trace, text: str) -> Trace:
+def _other(trace: Trace, part: str, text: str) -> Trace:
     """The pass that a part is taken from."""
     if not kind(trace.arithmetic).stepwise:
         stepwise = listed(able(lambda kind: kind.stepwise))
         raise InputError(f"{trace.arithmetic} computes whole layers, into which nothing is put: =from goes with {stepwise}")
-    other = trace.again(text)
+    try:
+        other = trace.again(text)
+    except Refused as error:
+        raise InputError(f"{part}: {error}") from None
     if len(other.tokens) != len(trace.tokens):
-        raise InputError(f"{text[:40]!r} has {len(other.tokens)} tokens, the input {len(trace.tokens)}: give as many")
+        has = f"{len(other.tokens)} token{'s' * (len(other.tokens) != 1)}"
+        raise InputError(f"{part}: {quoted(text)} has {has}, the input {len(trace.tokens)}: give as many")
     return other
 
 

@@ -8,6 +8,7 @@ from exactformer import __version__
 from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.lessons.built_in import lessons
 from exactformer.lessons.languages import languages
+from exactformer.proofs.report import CLAIMS
 from exactformer.web.sources import ARITHMETICS
 
 _TEXT = {"type": "string"}
@@ -47,6 +48,7 @@ class Operation(NamedTuple):
 
 
 _STEPS = {"type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 50}
+_PARTS = {"type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 100}
 _TOKENS = {"type": "integer", "minimum": 1, "maximum": 20}
 _ASKED = {
     "prompt": {"type": "string", "maxLength": 20_000},
@@ -108,10 +110,22 @@ OPERATIONS = (
         {"text": {"type": "string", "maxLength": 2_000_000}, "name": {"type": "string", "maxLength": 200}}, ("text",),
     ),
     Operation("lesson", "The text of a built-in lesson.", {"name": {"type": "string", "maxLength": 100}}, ("name",)),
-    Operation("circuits", "The QK and OV circuits of every head, exact.", {"source": SOURCE}, ("source",)),
     Operation(
-        "theorem", "A proof, over all inputs up to a length, that a circuit does what its rule says.",
-        {"source": SOURCE, "length": {"type": "integer", "minimum": 1, "maximum": 8}}, ("source", "length"), 60,
+        "circuits", "The QK and OV circuits of every head, exact, with their proved largest entries and norms.",
+        {"source": SOURCE}, ("source",),
+    ),
+    Operation(
+        "theorem", "A proof, over all inputs up to a length, that a circuit does what its rule says; or that the rule fails for "
+        "some input, or holds for none. `omitted` are parts that write nothing: `blocks.0.attn.head.0`, `blocks.0.mlp`.",
+        {"source": SOURCE, "length": {"type": "integer", "minimum": 1, "maximum": 8},
+         "claim": {"type": "string", "enum": list(CLAIMS)}, "omitted": _PARTS}, ("source", "length"), 60,
+    ),
+    Operation(
+        "pattern", "A proof, over all sequences up to a length, of a claim about where a head looks, such as "
+        "`0.0 previous >= 0.99`: the verdict, the weight nearest to the bound and where it is, and the first sequences that are "
+        "not proved.",
+        {"source": SOURCE, "claim": {"type": "string", "maxLength": 200},
+         "length": {"type": "integer", "minimum": 1, "maximum": 64}, "omitted": _PARTS}, ("source", "claim", "length"), 60,
     ),
     Operation(
         "export", "A pass as a file: its name, its type and its text.",
@@ -133,6 +147,13 @@ OPERATIONS = (
         "explain", "Where a logit comes from, or the lead of one token over another: a sum of contributions, proved to add up.",
         {"source": SOURCE, "position": _INDEX, "token": _STEP, "over": _STEP},
         ("source", "position"),
+    ),
+    Operation(
+        "ablate", "A lead before and after parts are left out, and its proved change. `parts` are `blocks.0.attn.head.3=zero`, "
+        "`=mean` (over the `prompts`) or `=from TEXT`; without `token` and `over`, it is the lead of the token that is said over "
+        "the next.",
+        {"source": SOURCE, "position": _INDEX, "parts": {**_TEXTS, "maxItems": 20}, "token": _STEP, "over": _STEP,
+         "prompts": _TEXTS}, ("source", "position", "parts"),
     ),
     Operation(
         "lens", "What the model would say after each block: the token, its lead over the next, and whether that is proved.",

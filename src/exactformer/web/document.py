@@ -14,6 +14,7 @@ from flint import arb
 from exactformer.lessons.languages import ENGLISH
 from exactformer.lessons.languages import words as catalogue
 from exactformer.model import Config, Model
+from exactformer.model.ablating import ModelPart
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.model.arithmetics.roles import Activation
 from exactformer.model.axes import SPOKEN, Axis
@@ -314,6 +315,7 @@ def _model(trace: Trace) -> dict[str, Any]:
         "scale_given": config.scale if isinstance(config.scale, str) else str(config.scale),
         "epsilon": None if config.epsilon is None else str(config.epsilon),
         "activations": list(get_args(Activation)),
+        "parts": [part.name for part in ModelPart.every(config)],
         "more": {field: as_json.setting(value) for field, value in config.changed().items() if field not in (*said, "outputs")},
     }
 

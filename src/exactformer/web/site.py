@@ -22,7 +22,7 @@ from exactformer.lessons import lessons
 from exactformer.lessons.languages import languages
 from exactformer.lessons.shelf import Shelf
 from exactformer.messages import Refused
-from exactformer.web import document, tasks
+from exactformer.web import document, tasks, theories
 from exactformer.web.document import DIGITS
 from exactformer.web.holding import held
 from exactformer.web.single_file import asset, by_name, closure, embedded, enclosed, shortened
@@ -197,10 +197,10 @@ def _held(source: Source) -> dict[str, Any]:
     else:
         views += ["break"] if outline["breaks"] else []
         if outline["model"]["vocabulary"]:
-            found["circuits"] = tasks.heads(source)
+            found["circuits"] = theories.heads(source)
             views.append("circuits")
         if worksheet.circuit is not None:
-            found["theorem"] = {length: tasks.theorem(source, length) for length in _THEOREMS}
+            found["theorem"] = {length: theories.theorem(source, length) for length in _THEOREMS}
             views.append("theorem")
     outline |= {"circuit": worksheet.circuit is not None, "views": views}
     return found

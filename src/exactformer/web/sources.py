@@ -65,10 +65,11 @@ class Source:
 
 
 @lru_cache(_KEPT)
-def worksheet_of(source: Source) -> Worksheet:
-    """The worksheet with its changes and mistakes made."""
+def worksheet_of(source: Source, length: int | None = None) -> Worksheet:
+    """The worksheet with its changes and mistakes made; of a circuit, built for inputs up to another length."""
     text = example_text(source.example) if source.example else source.worksheet
-    worksheet = edited(loads(text, source.example or source.name), source.edits)
+    worksheet = loads(text, source.example or source.name)
+    worksheet = edited(worksheet if length is None else worksheet.changed(length=length), source.edits)
     return replace(worksheet, model=broken(worksheet.model, source.breaks)) if source.breaks else worksheet
 
 

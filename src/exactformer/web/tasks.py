@@ -13,7 +13,6 @@ from exactformer.arithmetics import kind
 from exactformer.checking.fixing import to_fix
 from exactformer.checking.lessons import lesson_text, lessons
 from exactformer.checking.report import document as check_document
-from exactformer.circuits import circuits
 from exactformer.exercises import explaining, find_cell, judged
 from exactformer.exercises.judging import FEWEST
 from exactformer.lessons import Lesson
@@ -24,13 +23,12 @@ from exactformer.lessons.languages import ENGLISH, languages, words
 from exactformer.lessons.shelf import Shelf
 from exactformer.messages import Refused
 from exactformer.numbers import Undecided, UndefinedValue
-from exactformer.proofs import Sequences, prove
-from exactformer.render import explanations, theorems
-from exactformer.render import json as as_json
+from exactformer.proofs.report import CLAIMS
+from exactformer.render import explanations
 from exactformer.render.comparison import sides
 from exactformer.render.exercises import judgement_data
 from exactformer.trace import Trace
-from exactformer.web import document, single_file
+from exactformer.web import document, single_file, theories
 from exactformer.web.distributions import distribution as distributed
 from exactformer.web.distributions import strategy_of
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
@@ -39,7 +37,6 @@ from exactformer.worksheets.worksheet import parse
 from exactformer.worksheets.writing import given_in_words, written
 
 REFUSED = (Refused, Undecided)
-_MOST_PAIRS = 20_000  # of tokens, laid out against each other
 _TYPES = {"json": "application/json", "markdown": "text/markdown", "latex": "application/x-tex", "html": "text/html"}
 _ENDINGS = {"markdown": "md", "latex": "tex", "worksheet": "toml", "text": "txt"}
 
@@ -72,7 +69,9 @@ def _card(name: str) -> dict[str, Any]:
 def passed(source: Source) -> dict[str, Any]:
     """A pass without its numbers: closed forms are made for the steps that somebody looks at."""
     worksheet = worksheet_of(source)
-    return document.outline(trace_of(source)) | {"about": worksheet.about, "circuit": worksheet.circuit is not None}
+    return document.outline(trace_of(source)) | {
+        "about": worksheet.about, "circuit": worksheet.circuit is not None, "claims": CLAIMS,
+    }  # fmt: skip
 
 
 def graded(source: Source) -> dict[str, Any]:
@@ -114,7 +113,8 @@ def distribution(
 def explained(source: Source, position: int, token: str | None = None, over: str | None = None) -> dict[str, Any]:
     """Where a logit comes from, or the lead of one token over another."""
     try:
-        return explanations.document(trace_of(source).explain(token, over, position), document.DIGITS)
+        found = trace_of(source).explain(token, over, position)
+        return explanations.document(found, document.DIGITS) | {"told": explanations.PROOFS[found.proof]}
     except UndefinedValue as undefined:
         raise RequestError(str(undefined)) from None
 
@@ -225,45 +225,6 @@ def _judged(lesson: Lesson) -> dict[str, Any]:
     return page | {"problems": problems(found)}
 
 
-def heads(source: Source) -> dict[str, Any]:
-    """The QK and OV circuits of every head."""
-    worksheet = worksheet_of(source)
-    config, circuit = worksheet.model.config, worksheet.circuit
-    if len(config.vocabulary) ** 2 > _MOST_PAIRS:
-        raise RequestError(f"circuits: {len(config.vocabulary):,} tokens are too many to be laid out against each other")
-    found: list[dict[str, Any]] = []
-    for block in range(config.blocks):
-        for head in range(config.heads):
-            tables = circuits(worksheet.model, block, head, None if circuit is None else circuit.directions)
-            sentence = circuit.layers[block][head].sentence if circuit is not None and head < len(circuit.layers[block]) else ""
-            found.append({"block": block, "head": head, "sentence": sentence, "tables": [_table(table) for table in tables]})
-    return {"heads": found}
-
-
-def _table(table: Any) -> dict[str, Any]:
-    values = [[as_json.value(x, document.DIGITS) for x in row] for row in table.values]
-    return {
-        "title": table.title, "meaning": table.meaning, "rows": list(table.rows), "columns": list(table.columns), "values": values,
-    }  # fmt: skip
-
-
-def theorem(source: Source, length: int) -> dict[str, Any]:
-    worksheet = worksheet_of(source)
-    if worksheet.circuit is None or worksheet.rule is None:
-        raise RequestError("source: has no circuit, so there is no rule to prove")
-    if length > worksheet.circuit.length:
-        if any("[" in edit for edit in source.edits):
-            raise RequestError(f"length: a circuit with changed weights has {worksheet.circuit.length} positions")
-        worksheet = worksheet.changed(length=length)
-    model, rule = worksheet.model, worksheet.rule
-    assert rule is not None
-    report = prove(
-        model, Sequences(model.config.vocabulary, length), rule,
-        circuit=worksheet.circuit, arithmetic_name=source.arithmetic, workers=1,
-    )  # fmt: skip
-    return theorems.document(report) | {"text": theorems.text(report)}
-
-
 def exported(source: Source, form: str, at: str = "") -> dict[str, Any]:
     """A file: its name, its type and its text; a page opens at the step that the address `at` names."""
     worksheet = worksheet_of(source)
@@ -293,9 +254,11 @@ def _unchanged(source: Source) -> dict[str, str]:
 
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "examples": cards, "pass": passed, "gradient": graded, "values": values, "number": number, "answer": answered,
-    "compare": compared, "check": checked, "lesson": lesson, "circuits": heads, "theorem": theorem, "export": exported,
+    "compare": compared, "check": checked, "lesson": lesson, "circuits": theories.heads, "theorem": theories.theorem,
+    "export": exported,
     "distribution": distribution, "shades": shades, "lessons": listed_lessons, "read_lesson": read_lesson, "draw": drawn,
-    "glossary": document.glossary, "explain": explained, "lens": looked,
+    "glossary": document.glossary, "explain": explained, "lens": looked, "ablate": theories.ablated,
+    "pattern": theories.looking,
 }  # fmt: skip
 
 

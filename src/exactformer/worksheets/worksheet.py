@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from exactformer.arithmetics import kind
 from exactformer.checkpoints import ENDINGS, FAMILIES, Origin, Outline, Reading, open_checkpoint, outline_checkpoint
 from exactformer.checkpoints.foreign import refusal
 from exactformer.checkpoints.hub import could_be_named
@@ -124,6 +125,14 @@ class Worksheet(Saved):
         check_pass(self.model, self.title, arithmetic, length)
         check_patterns(self.model.config, self.title, arithmetic, length)
         self.checked()
+
+    def fits_together(self, length: int) -> None:
+        """The same of many passes at once, which floats take whatever the size of the model; others go one by one."""
+        config = self.model.config
+        if kind("certified").takes(config):
+            self.checked()
+        else:
+            self.fits("arb" if kind("arb").takes(config) else "exact", length)
 
     def pieces(self, prompt: str) -> tuple[Piece, ...]:
         """A prompt cut into tokens."""

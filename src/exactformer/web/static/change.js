@@ -50,12 +50,14 @@ export function changeBox(book, { edits, change, undo, reset, download }) {
   );
 }
 
+/** The line that changes the tokens. */
+export function tokensLine(list) {
+  return `tokens=${list.every((token) => !/\s/.test(token) && !token.startsWith("[")) ? list.join(" ") : JSON.stringify(list)}`;
+}
+
 function tokens(book, tell) {
   const { vocabulary, length } = book.model;
-  const set = (list) =>
-    tell(
-      `tokens=${list.every((token) => !/\s/.test(token) && !token.startsWith("[")) ? list.join(" ") : JSON.stringify(list)}`,
-    );
+  const set = (list) => tell(tokensLine(list));
   if (!vocabulary || vocabulary.length > 200)
     return text("tokens", book.tokens.join(" "), (value) => tell(`tokens=${value}`), "tokens with spaces between them");
   const chosen = book.tokens.map((token, n) =>

@@ -114,7 +114,7 @@ class Box {
 }
 
 /** The closed form where it is short, with its digits. */
-function written(value) {
+export function written(value) {
   if (value.status !== "named") return [value.status === "ball" ? digits(value, 6) : value.text];
   const readable = !value.text.startsWith("≈") && value.text.length <= LONGEST;
   return readable ? [math(value.text), h("small", {}, ` ${digits(value)}`)] : [digits(value, 8)];

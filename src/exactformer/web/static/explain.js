@@ -1,70 +1,173 @@
-// Where an answer comes from: a logit, or the lead of one over another, as a sum of bars, proved to add up.
+// Where an answer comes from: a logit, or the lead of one over another, as a sum of bars, proved to add up; and what becomes of a lead
+// without a part of the model. What is asked stands in the address.
 
-import { h, problem, scrolling } from "./dom.js";
+import { button, h, problem, scrolling } from "./dom.js";
+import { LeftOut, choice } from "./leftout.js";
+import { go } from "./route.js";
 import { nextToken } from "./step.js";
 import { digits, kind, spoken } from "./values.js";
 
-const PROOFS = {
-  equal: "proved: the contributions add up to it exactly",
-  enclosed: "proved: each contribution lies in its enclosure, and the enclosure of their sum holds it",
-  undecided: "undecided: whether they add up to it exactly was neither proved nor refuted",
-  rounded: "not proved: floats are rounded",
-};
 const MOST = 200; // tokens that are offered by name
+const LEADS = ["before", "after", "change"];
 
 /** The view of a pass. */
-export async function explanation(book) {
-  const asked = { position: book.tokens.length - 1, token: "", over: "" };
-  const answer = h("div", { class: "answer", "aria-live": "polite" });
-  const lens = h("div", { "aria-live": "polite" }, h("p", { class: "working" }, "Looking at the stream …"));
-  const ask = async (task, question, box, show) => {
+export class Explaining {
+  constructor(book) {
+    this.book = book;
+    this.answer = h("div", { class: "answer", "aria-live": "polite" });
+    this.lens = h("div", { "aria-live": "polite" });
+    this.last = book.tokens.length - 1;
+    const tokens = (book.model.outputs ?? book.model.vocabulary ?? []).slice(0, MOST).map((token) => [token, token]);
+    this.offers = {
+      position: book.tokens.map((token, n) => [String(n), `${n}: ${token}`]),
+      token: [["", "the token it says"], ...tokens],
+      over: [["", "nothing"], ...tokens],
+    };
+    this.fields = { position: field("position"), token: field("logit of"), over: field("less that of") };
+    this.element = h(
+      "section",
+      { class: "theory choosing explaining" },
+      h("h2", {}, "Where the answer comes from"),
+      h("p", { class: "asked" }, Object.values(this.fields)),
+      this.answer,
+      h("h3", {}, "What it would say after each block"),
+      this.lens,
+      this.ablating(),
+    );
+  }
+
+  /** Show what an address asks. */
+  async show(route) {
+    this.route = route;
+    const { position, token = "", over = "", ablate, mean } = route;
+    const chosen = { position: position ?? String(this.last), token, over };
+    for (const [name, value] of Object.entries(chosen)) this.choose(name, value);
+    this.asked = { position: Number(chosen.position), ...(token && { token }), ...(over && { over }) };
+    this.withoutParts(ablate, mean);
+    if (this.explained === JSON.stringify(this.asked)) return;
+    this.explained = JSON.stringify(this.asked);
+    await this.ask("explain", this.asked, this.answer, told);
+    const { position: place } = this.asked;
+    if (this.looked === place) return;
+    this.looked = place; // after it, so that one process has computed the pass for both; the bars do not wait for it
+    this.lens.replaceChildren(h("p", { class: "working" }, "Looking at the stream …"));
+    this.ask("lens", { position: place }, this.lens, looks);
+  }
+
+  choose(name, value) {
+    const attributes = { onchange: ({ target }) => this.go({ [name]: name === "position" && target.value === String(this.last) ? "" : target.value }, true) };
+    const label = this.fields[name];
+    const shown = label.lastElementChild;
+    if (shown.value === value && shown.tagName === "SELECT") return;
+    shown.replaceWith(choice(label.firstElementChild.textContent, this.offers[name], value, attributes));
+  }
+
+  go(change, replace = false) {
+    go({ ...this.route, ...change }, replace);
+  }
+
+  async ask(task, question, box, show) {
     try {
-      box.replaceChildren(...show(await book.store.ask(task, { source: book.source, position: asked.position, ...question }, task)));
+      box.replaceChildren(...show(await this.book.store.ask(task, { source: this.book.source, ...question }, task)));
     } catch (error) {
       if (error.name !== "AbortError") box.replaceChildren(problem(error.message));
     }
-  };
-  const explain = () => {
-    const { token, over } = asked;
-    return ask("explain", { ...(token && { token }), ...(token && over && { over }) }, answer, told);
-  };
-  const look = () => ask("lens", {}, lens, looks);
-  const change = (name) => async (event) => {
-    asked[name] = name === "position" ? Number(event.target.value) : event.target.value;
-    await explain();
-    if (name === "position") await look();
-  };
-  const tokens = (book.model.outputs ?? book.model.vocabulary ?? []).slice(0, MOST).map((token) => [token, token]);
-  await explain();
-  look(); // after it, so that one process has computed the pass for both; the bars do not wait for it
-  return h(
-    "section",
-    { class: "theory choosing explaining" },
-    h("h2", {}, "Where the answer comes from"),
-    h(
-      "p",
-      { class: "asked" },
-      choice("position", book.tokens.map((token, n) => [String(n), `${n}: ${token}`]), String(asked.position), change("position")),
-      choice("logit of", [["", "the token it says"], ...tokens], "", change("token")),
-      choice("less that of", [["", "nothing"], ...tokens], "", change("over")),
-    ),
-    answer,
-    h("h3", {}, "What it would say after each block"),
-    lens,
-  );
+  }
+
+  /** The form that leaves parts out. */
+  ablating() {
+    this.left = new LeftOut(this.book.model.parts, { ways: true, least: 1, changed: () => this.drawMeans() });
+    this.prompts = h("textarea", { rows: 3, maxlength: 100_000, spellcheck: "false", autocomplete: "off" });
+    this.over = h("label", { class: "field prompts" }, h("span", {}, "prompts of the mean, one a line"), this.prompts);
+    this.cancel = button("Cancel", () => this.book.store.cancel("ablate"), { hidden: true });
+    this.trouble = h("div", {});
+    this.result = h("div", { "aria-live": "polite" });
+    this.drawMeans();
+    return h(
+      "section",
+      { class: "ablating", "aria-labelledby": "ablating" },
+      h("h3", { id: "ablating" }, "Without a part of the model"),
+      h(
+        "p",
+        { class: "note" },
+        "The pass is computed again without a head or an MLP, or with something else in its place, and the lead of a token over another is compared: " +
+          "of the two tokens chosen above, or else of the token that it says over the next.",
+      ),
+      h(
+        "form",
+        { class: "leaving", novalidate: true, onsubmit: (event) => this.submitted(event) },
+        this.left.list,
+        this.over,
+        h("div", { class: "buttons" }, h("button", { type: "submit", class: "primary" }, "Compute without it"), this.left.adder, this.cancel),
+        this.trouble,
+      ),
+      this.result,
+    );
+  }
+
+  drawMeans() {
+    this.over.hidden = !this.left.means;
+    this.complain("");
+  }
+
+  submitted(event) {
+    event.preventDefault();
+    const lines = this.prompts.value.split("\n").filter((line) => line.trim());
+    const before = location.hash;
+    this.go({ ablate: this.left.value, mean: this.left.means ? lines : [] });
+    if (location.hash === before) this.leave();
+  }
+
+  /** Fill the form as an address says, and ask, where it says something else than before. */
+  withoutParts(parts, prompts) {
+    const question = JSON.stringify([this.asked, parts, prompts]);
+    if (this.ablated === question) return;
+    this.ablated = question;
+    if (JSON.stringify(this.left.value) !== JSON.stringify(parts)) this.left.fill(parts);
+    if (prompts.length) this.prompts.value = prompts.join("\n");
+    this.drawMeans();
+    if (parts.length) this.leave();
+    else this.result.replaceChildren();
+  }
+
+  async leave() {
+    const run = (this.run = {});
+    const { ablate, mean } = this.route;
+    const question = { source: this.book.source, ...this.asked, parts: ablate, ...(mean.length && { prompts: mean }) };
+    this.complain("");
+    this.cancel.hidden = false;
+    this.result.replaceChildren(h("p", { class: "working" }, "Computing the pass again …"));
+    try {
+      const found = await this.book.store.ask("ablate", question, "ablate");
+      if (this.run === run) this.result.replaceChildren(...changed(found));
+    } catch (error) {
+      if (this.run !== run) return;
+      this.result.replaceChildren(...(error.name === "AbortError" ? [h("p", {}, "Cancelled.")] : []));
+      if (error.name !== "AbortError") this.complain(error.message);
+    } finally {
+      if (this.run === run) this.cancel.hidden = true;
+    }
+  }
+
+  /** One line about what is wrong, and the field that it names marked. */
+  complain(line) {
+    this.trouble.replaceChildren(...(line ? [problem(line)] : []));
+    this.left.blame(line);
+    this.prompts.setAttribute("aria-invalid", String(line.startsWith("prompts")));
+    this.fields.over.lastElementChild.setAttribute("aria-invalid", String(line.startsWith("over")));
+  }
 }
 
-function choice(label, options, chosen, onchange) {
-  const list = options.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
-  return h("label", { class: "field" }, h("span", {}, label), h("select", { "aria-label": label, onchange }, list));
+function field(label) {
+  return h("label", { class: "field" }, h("span", {}, label), h("span", {}));
 }
 
-function told({ token, over, value, proof, step, norms, contributions, tokens }) {
+function told({ token, over, value, told: proof, step, norms, contributions, tokens }) {
   const what = over === null ? `the logit of ${token}` : `the lead of ${token} over ${over}`;
-  const longest = Math.max(...contributions.flatMap(({ size, parts = [] }) => [size, ...parts.map((part) => part.size)]).map(Math.abs));
+  const longest = largestOf(contributions.flatMap(({ size, parts = [] }) => [size, ...parts.map((part) => part.size)]));
   const rows = contributions.flatMap((each) => [bar(each, longest, each.name), ...largest(each, longest, tokens)]);
   return [
-    h("p", { class: "told" }, `${what} is `, number(value), ` (${PROOFS[proof]})`),
+    h("p", { class: "told" }, `${what} is `, number(value), ` (${proof})`),
     scrolling(h("div", { class: "bars" }, h("ol", {}, rows)), "Contributions"),
     norms.length ? h("p", { class: "note" }, "Norms are divided by their true scales, which are those of this pass.") : "",
     step === "uncapped" ? h("p", { class: "note" }, "A soft cap follows: what is explained is the value before it.") : "",
@@ -80,6 +183,17 @@ function looks({ looks }) {
   ];
 }
 
+/** A lead without parts: the sentence of the command line, the lead before and after as bars, and the token before and after. */
+function changed(found) {
+  const longest = largestOf(Object.values(found.sizes));
+  const rows = LEADS.map((name) => bar({ value: found[name], size: found.sizes[name] }, longest, name));
+  return [
+    h("p", { class: "told" }, found.told),
+    scrolling(h("div", { class: "bars" }, h("ol", {}, rows)), `The lead of ${found.token} over ${found.over}`),
+    h("ul", { class: "output" }, found.output.map((output, n) => nextToken(`${n ? "After" : "Before"}:`, output))),
+  ];
+}
+
 /** The largest of the source positions of a head, or of the units of an MLP. */
 function largest({ parts = [] }, longest, tokens) {
   const sorted = [...parts].sort((a, b) => Math.abs(b.size) - Math.abs(a.size)).slice(0, 5);
@@ -91,6 +205,10 @@ function largest({ parts = [] }, longest, tokens) {
     });
 }
 
+function largestOf(sizes) {
+  return Math.max(...sizes.map(Math.abs));
+}
+
 function bar({ value, size }, longest, name) {
   const fill = h("span", { class: size < 0 ? "fill less" : "fill" });
   fill.style.width = `${((100 * Math.abs(size)) / (longest || 1)).toFixed(2)}%`;
@@ -98,6 +216,6 @@ function bar({ value, size }, longest, name) {
 }
 
 function number(value) {
-  const text = value.low && value.status !== "exact" ? digits(value, 8) : value.text;
+  const text = value.low && value.status !== "exact" ? digits(value, 8) : (value.text ?? "undefined");
   return h("span", { class: `n ${kind(value)}`, "aria-label": spoken(value) }, text);
 }

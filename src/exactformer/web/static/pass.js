@@ -4,15 +4,21 @@ import { announce, button, failed, h, problem } from "./dom.js";
 import { Book } from "./book.js";
 import { breaking } from "./breaking.js";
 import { changeBox } from "./change.js";
-import { explanation } from "./explain.js";
+import { Explaining } from "./explain.js";
 import { downloaded, exportMenu } from "./exports.js";
 import { math } from "./math.js";
 import { handout } from "./handout.js";
 import { kept, remember, unpack } from "./recent.js";
 import { address, go, readNumber } from "./route.js";
-import { circuits, theorem } from "./theory.js";
+import { Theorems, circuits } from "./theory.js";
 import { NEEDS_SERVER } from "./store.js";
 import { Walk } from "./walk.js";
+
+// what is asked in a view, and stays there
+const ASKED = {
+  explain: ["position", "token", "over", "ablate", "mean"],
+  theorem: ["length", "claim", "without", "pattern", "upto"],
+};
 
 export class Pass {
   constructor(store) {
@@ -95,7 +101,9 @@ export class Pass {
         if (this.frame === frame) this.element.classList.remove("busy");
       }
     }
-    if (!this.walk || this.frame !== frame) return;
+    if (this.frame !== frame) return;
+    await this.asking?.show(route);
+    if (!this.walk) return;
     this.tell(this.walk.missing(route));
     await this.walk.show(route);
   }
@@ -111,16 +119,18 @@ export class Pass {
   }
 
   async body(book, route) {
-    this.walk = null;
+    this.walk = this.asking = null;
     switch (route.view) {
       case "break":
         return breaking(book, route);
       case "explain":
-        return explanation(book);
+        this.asking = new Explaining(book);
+        return this.asking.element;
       case "circuits":
         return circuits(book);
       case "theorem":
-        return theorem(book);
+        this.asking = new Theorems(book);
+        return this.asking.element;
       case "handout":
         return handout(book, route);
       case "backward": {
@@ -271,10 +281,12 @@ export class Pass {
     );
   }
 
-  /** Where a view of this pass was left: its step, its position and its head, where it has them still. */
+  /** Where a view of this pass was left: what was asked there; its step, its position and its head, where it has them still. */
   place(book, view, route) {
-    const { source, step, position, head, target } = this.places[view] ?? {};
+    const left = this.places[view] ?? {};
+    const { source, step, position, head, target } = left;
     if (source !== route.source) return {};
+    if (view in ASKED) return Object.fromEntries(ASKED[view].map((name) => [name, left[name]]));
     const gone = view === "" ? !book.forward.some(({ name }) => name === step) : view !== "backward";
     return gone ? {} : { step, position, head, target };
   }

@@ -1,8 +1,8 @@
 // The address: which example, with what changes, at which step, with which number open.
 
-const LISTS = ["edit", "break"];
+const LISTS = ["edit", "break", "ablate", "mean", "without"]; // what may be named several times
 
-/** { page, source, view, step, number, position, head, edit: [], break: [], … } */
+/** { source, view, step, number, position, head, edit: [], break: [], … } */
 export function read() {
   const [path, query] = location.hash.slice(1).split("?");
   const [source, view] = path.split("/").map(decoded);

@@ -15,7 +15,7 @@ class Server {
 
   offers(view, book) {
     if (view === "explain") return book.forward.some(({ name }) => name === "logits");
-    return (view !== "theorem" || book.circuit) && (view !== "circuits" || Boolean(book.model.vocabulary));
+    return !["circuits", "theorem"].includes(view) || Boolean(book.model.vocabulary);
   }
 
   async get(path) {
@@ -103,8 +103,8 @@ class Kept {
     return kept && (await import("./exactly.js")).asker(kept)({ answer, hints });
   }
 
-  theorem({ length }) {
-    return this.held.theorem?.[length];
+  theorem({ length, claim, omitted }) {
+    return claim || omitted ? undefined : this.held.theorem?.[length];
   }
 
   /** Of a large table, some parts are held: whole blocks, and some columns from top to bottom. */

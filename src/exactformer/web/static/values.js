@@ -39,7 +39,7 @@ export function digits(value, count = DECIMALS, ofPower = 3) {
   if (exponent !== (/e.*$/.exec(high)?.[0] ?? "")) return brief(low);
   const shared = low.slice(0, Math.min(same, low.length - exponent.length));
   const significant = shared.replace(/^-?[0.]*/, "").replace(".", "").length;
-  if (significant < 2) return `${brief(low)}…`;
+  if (significant < 2) return low === high ? low : `${brief(low)}…`;
   const wanted = exponent ? ofPower : count;
   const kept = shared.slice(0, Math.max(shared.length - Math.max(significant - wanted, 0), shared.indexOf(".") + 1));
   return `${kept}${kept === shared && low === high ? "" : "…"}${exponent}`;
