@@ -95,8 +95,8 @@ def tables(random: np.random.Generator) -> float:
 
 
 def knapsacks(random: np.random.Generator) -> float:
-    """The best filling, found in fractions, against its bound; a budget that is large, small or 0."""
-    count = int(random.integers(1, 9))
+    """The best filling, found in fractions, against its bound; a budget that is large, small or 0; few weights or many."""
+    count = int(random.choice([random.integers(1, 9), random.integers(100, 400)]))
     weights, caps = (random.uniform(0, 1, count) * 2.0 ** random.integers(-20, 20, count) for _ in range(2))
     if random.random() < 0.3:
         weights[:] = weights[0]

@@ -23,6 +23,7 @@ from exactformer.certified.ball import Ball, Gained, row_norms
 from exactformer.certified.directions import Paths, grams, spectral_by_powers
 from exactformer.certified.elementwise import activate, activate_float, steepness
 from exactformer.certified.head_norms import head_norm
+from exactformer.certified.knapsack import falling, knapsack
 from exactformer.certified.moving import Moves
 from exactformer.certified.products import product
 from exactformer.certified.store import Store
@@ -436,3 +437,23 @@ def test_what_the_radii_of_a_gated_mlp_are_made_of(n: int, kind: Any, inner: flo
         for t in range(2)
     ]  # fmt: skip
     assert agrees(out.radius, np.array(through) * inner + second.norm() * inside + product(post, second, None)[1])
+
+
+def test_many_rows_take_the_bound_that_is_least_in_two_of_them() -> None:
+    """Few rows take the least of all bounds, row by row; the middle row and the last one stand for many."""
+    for count in (1, 32, 33, 200):
+        first, second = np.full(count, 3.0), np.full(count, 4.0)
+        second[: count // 4] = 1.0
+        least = moving._least(count, lambda at, x=first: x[at], lambda at, x=second: x[at])  # type: ignore[misc]
+        assert np.array_equal(least, np.minimum(first, second) if count <= 32 else first)
+
+
+def test_of_many_weights_the_largest_are_sorted() -> None:
+    """A knapsack is the same, whether all are sorted or those that fill it; also where the largest do not fill it."""
+    random = np.random.default_rng(0)
+    weights = random.uniform(0, 1, (5, 1000))
+    for cap in (0.1, 2.0**-9, 2.0**-20):
+        caps = cap * random.uniform(0.5, 1, 1000)
+        whole = knapsack(weights, caps, np.ones(5), np.argsort(-weights, axis=-1))
+        assert agrees(knapsack(weights, caps, np.ones(5)), whole)
+    assert falling(weights).shape[-1] < 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from exactformer.certified.knapsack import knapsack
 from exactformer.certified.limbs import check_terms
 
 _FARTHEST = 20.0  # movement of a score beyond which nothing is said
+_FEW = 32  # rows, for which every bound is computed
 _PAYS = 1.2  # a quarter of a bit: what a costly bound has to save
 
 
@@ -123,9 +125,11 @@ def reach(
     if cap is not None:
         dots = np.abs(np.matmul(q, k.transpose(0, 2, 1))) + bounds.gamma(width + 8) * q_sizes[:, :, None] * k_sizes[:, None, :]
         more = more + by_cap(upper, apart, factor * dots + moved[:, None], cap, k_sizes + rk_heads)
-    key, query = by_key(upper, apart, variance, q_sizes, rk, groups), by_query(covariance + more, rq)
+    ways = [lambda at: by_key(upper[:, at], apart[:, at], variance[:, at], q_sizes[:, at], rk, groups)]
     if read is not None:
-        key = np.minimum(key, by_key_read(upper, apart, variance, read))
+        seen_read = np.broadcast_to(read, upper.shape)
+        ways.append(lambda at: by_key_read(upper[:, at], apart[:, at], variance[:, at], seen_read[:, at]))
+    key, query = _least(len(moved), *ways), by_query(covariance + more, rq)
     rest = by_value(upper, rv, groups) + factor * key
     if paths is not None and rq.inner is not None:
         slack = bounds.ACROSS * gamma + (0.0 if rq.normed is None else 3 * bounds.gamma(3 * width + 64))
@@ -147,19 +151,38 @@ def _where_it_pays(bound: Callable[[Any], Any], plain: Any, rest: Any) -> Any:
     return bound(every) if pays.any() else plain
 
 
+def _least(count: int, *ways: Callable[[Any], Any]) -> Any:
+    """[T]: the least of several bounds of rows; of many rows, by the one that is least in two of them."""
+    if count <= _FEW:
+        return functools.reduce(np.minimum, (way(slice(None)) for way in ways))
+    some = np.array([count // 2, count - 1])
+    return min(ways, key=lambda way: float(way(some).sum()))(slice(None))
+
+
 def by_value(upper: Any, rv: Moves, groups: int) -> Any:
     """Lemma 24, Σ p δv over all heads: by the triangle inequality, or by convexity of the square."""
-    linear = _root(_shared_out(np.square(upper), rv, groups)) * rv.whole
-    return np.minimum(linear.sum(axis=-1), _root_of_sum(_shared_out(upper, rv, groups), rv.whole))
+
+    def linear(at: Any) -> Any:
+        return (_root(_shared_out(np.square(upper[:, at]), rv, groups)) * rv.whole).sum(axis=-1)
+
+    def squares(at: Any) -> Any:
+        return _root_of_sum(_shared_out(upper[:, at], rv, groups), rv.whole)
+
+    return _least(upper.shape[1], linear, squares)
 
 
 def by_key(upper: Any, apart: Any, variance: Any, q_sizes: Any, rk: Moves, groups: int) -> Any:
     """Lemma 24, Σ p (q·δk)(v − v̄) over all heads: by the triangle inequality, or by that of Cauchy and Schwarz."""
     longest = q_sizes.max(axis=0)  # [T]: taken out of the squares, lest they underflow
     parts = (q_sizes / np.where(longest > 0, longest, 1))[:, :, None]
-    linear = _root(_shared_out(np.square(upper * apart * parts), rk, groups)) * rk.whole
-    squares = _shared_out(upper * variance[:, :, None] * np.square(parts), rk, groups)
-    return longest * np.minimum(linear.sum(axis=-1), _root_of_sum(squares, rk.whole))
+
+    def linear(at: Any) -> Any:
+        return (_root(_shared_out(np.square(upper[:, at] * apart[:, at] * parts[:, at]), rk, groups)) * rk.whole).sum(axis=-1)
+
+    def squares(at: Any) -> Any:
+        return _root_of_sum(_shared_out(upper[:, at] * (variance[:, at, None] * np.square(parts[:, at])), rk, groups), rk.whole)
+
+    return longest * _least(upper.shape[1], linear, squares)
 
 
 def by_key_read(upper: Any, apart: Any, variance: Any, read: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from exactformer.certified import bounds
 from exactformer.certified.ball import FLOAT, Ball, outwards, row_norms
 from exactformer.certified.elementwise import activate, activate_float, steepness
-from exactformer.certified.knapsack import knapsack
+from exactformer.certified.knapsack import falling, knapsack
 from exactformer.certified.limbs import multiply, ulp
 from exactformer.certified.products import BLOCK, gained_of, product, reach
 from exactformer.certified.weights import Matrix, Vector
@@ -101,7 +101,7 @@ def weighed(d: Any, reads: Any, read: float, writes: Any, write: float) -> Any:
     most = d.max(axis=-1, initial=0.0)
     d = d / np.where(most > 0, most, 1)[:, None]
     read_shares, write_shares = (np.square(np.minimum(x / whole, 1.0)) for x, whole in ((reads, read), (writes, write)))
-    one, order = np.ones(len(d)), np.argsort(-d, axis=-1)
+    one, order = np.ones(len(d)), falling(d)
     first, last = (np.sqrt(knapsack(np.square(d), shares, one, order)) for shares in (read_shares, write_shares))
     middle = np.sqrt(knapsack(d, read_shares, one, order)) * np.sqrt(knapsack(d, write_shares, one, order))
     summed = (d * (np.sqrt(read_shares) * np.sqrt(write_shares))).sum(axis=-1)
