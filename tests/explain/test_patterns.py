@@ -74,7 +74,7 @@ def test_the_command_proves_patterns_and_refutes_them() -> None:
     done = run(*asked, "0.0 previous <= 0.99")
     assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "refuted")
     assert "does not go with --pattern" in refused(*asked, "0.0 previous >= 1", "--count")
-    assert "goes with --length" in refused(*asked, "0.0 previous >= 1", "--format", "html")
+    assert "--format html: goes with --count" in refused(*asked, "0.0 previous >= 1", "--format", "html")
 
 
 def test_the_command_proves_that_a_rule_fails_without_a_head() -> None:
