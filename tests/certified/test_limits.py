@@ -18,7 +18,7 @@ from exactformer.certified import CertifiedArithmetic, OutOfRangeError, attentio
 from exactformer.certified.ball import row_norms
 from exactformer.certified.limbs import MOST
 from exactformer.certified.normalising import _norm, layer_norm
-from exactformer.certified.weights import Vector
+from exactformer.certified.weights import Matrix, Vector, VerifiedNorms
 from exactformer.model import InputError, Model
 from exactformer.model.changing import with_weights
 from exactformer.numbers import array, exact, sqrt
@@ -140,6 +140,16 @@ def test_rational_vectors_and_constants_are_as_near_as_is_said(n: int) -> None:
     constant, error = constants.constant_limbs(numbers[0], n + 1)
     (held,) = limbs.to_integers(constant[:, None])
     assert 0 < abs(Fraction(1, 3) - Fraction(int(held), 1 << (limbs.BITS * n))) <= error
+
+
+def test_vocabularies_may_be_longer_than_the_sums_of_bounds() -> None:
+    """Lemma 18 sums over the dimensions alone; what sums over the tokens is refused (Lemma 0)."""
+    wide = np.ones((2, bounds.ROUNDINGS + 4), dtype=np.float32)
+    matrix = Matrix((wide,), "W_U", VerifiedNorms())
+    assert np.sqrt(2) <= matrix.column_sizes(None).max() < 1.4143
+    for look in (lambda: matrix.row_sizes, lambda: matrix.frobenius):
+        with pytest.raises(OutOfRangeError, match="too many for their rounding"):
+            look()
 
 
 def test_norms_of_rows_of_all_but_nothing() -> None:

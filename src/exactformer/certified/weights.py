@@ -131,15 +131,18 @@ class Matrix:
     @functools.cached_property
     def frobenius(self) -> float:
         """At least the Frobenius norm of the whole matrix."""
+        check_terms(self.inputs, self.outputs)
         return self._known("all", lambda: math.sqrt(float(self._squares[0].sum())) * bounds.UP + bounds.TINY)
 
     @functools.cached_property
     def row_sizes(self) -> Any:
         """At least the L2 norms of the rows."""
+        check_terms(self.outputs)
         return np.sqrt(self._squares[0]) * bounds.UP + bounds.TINY
 
     def column_sizes(self, gain: Vector | None) -> Any:
         """At least the L2 norms of the columns, with the rows times γ if there is a gain: Lemma 18."""
+        check_terms(self.inputs)
         name = "" if gain is None else gain.name
         if name not in self._columns:
             sums = self._squares[1] if gain is None else self._squares_of(gain)[1]
@@ -151,8 +154,7 @@ class Matrix:
         return self._squares_of(None)
 
     def _squares_of(self, gain: Vector | None) -> tuple[Any, Any]:
-        """Sums of the squares of each row, and of each column."""
-        check_terms(self.inputs, self.outputs)
+        """Sums of the squares of each row, and of each column; whether these are too long for Lemma 0 is asked where they are used."""
         rows, columns = np.zeros(self.inputs), np.zeros(self.outputs)
         start = 0
         for piece in self.pieces:
