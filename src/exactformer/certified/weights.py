@@ -154,7 +154,7 @@ class Matrix:
         return self._squares_of(None)
 
     def _squares_of(self, gain: Vector | None) -> tuple[Any, Any]:
-        """Sums of the squares of each row, and of each column; whether these are too long for Lemma 0 is asked where they are used."""
+        """Sums of the squares of each row, and of each column; who uses them asks whether they are too long (Lemma 0)."""
         rows, columns = np.zeros(self.inputs), np.zeros(self.outputs)
         start = 0
         for piece in self.pieces:
