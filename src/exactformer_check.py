@@ -715,7 +715,8 @@ class Network:
     def leads(self, x, tokens, margins):
         """A lower bound of each token's lead over all others: by floats if they do, or exactly."""
         matrix = Matrix(self.tensors[self.head + ".weight"], True)
-        if not self.logit_cap and self.names["head"] + ".bias" not in self.tensors:
+        bare = not self.logit_cap and self.names["head"] + ".bias" not in self.tensors
+        if bare and matrix.inputs < 1 << 20:
             found = float_leads(x, tokens, matrix)
             if all(lead > max(0, margin) for lead, margin in zip(found, margins)):
                 return found
@@ -740,7 +741,10 @@ class Network:
         return [Fraction(a - b, 1 << x.bits) for a, b in zip(own, rivals)]
 
 def float_leads(x, tokens, matrix):
-    """The same from sums of products in floats, whose error is bounded (L13)."""
+    """The same from sums of products in floats, whose error is bounded (L13).
+
+    `tiny`: an entry of a row may be off by 2^-1000, and is multiplied by a weight that may be large.
+    """
     floats = [[a / (1 << x.bits) for a in row] for row in x.values]
     sizes = [sum(map(abs, row)) for row in x.values]  # in ulps
     own, rivals, token = [None] * len(tokens), [[] for _ in tokens], 0
@@ -748,7 +752,8 @@ def float_leads(x, tokens, matrix):
         steps = (matrix.inputs + 8) / Fraction(1 << 52)
         ulp = Fraction(1 << w.size, 1 << w.scale + x.bits)  # 2^-bits times more than every weight
         need(ulp * max(sizes) < 1 << 900, "the logits are too large for floats", Refused)
-        errors = [ulp * (steps * size + root_up(matrix.inputs) * radius) + Fraction(1, 1 << 900)
+        tiny = Fraction(1 << max(0, w.size - w.scale), 1 << 900)
+        errors = [ulp * (steps * size + root_up(matrix.inputs) * radius) + tiny
                   for size, radius in zip(sizes, x.radii)]
         most = [-math.inf] * len(tokens)
         for column in columns:

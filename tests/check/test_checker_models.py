@@ -176,6 +176,33 @@ def _with_a_head(families: Any, family: str, seed: int, place: Path) -> bool:
     return open_checkpoint(place / str(seed)).model.config.unembedding != "none"
 
 
+def test_entries_that_are_too_small_for_floats(tmp_path: Path) -> None:
+    """Entries 1.4, 1.4 and 2.6 times 2^-1074 are the floats 1, 1 and 3 times that; the weights 2^1000 make up for it."""
+    entries, large = [1.4 * 2.0**-134, 1.4 * 2.0**-134, 2.6 * 2.0**-134, 0.0], 2.0**1000
+    tensors = {
+        "model.embed_tokens.weight": np.array([entries, [1.0, 0.0, 0.0, 0.0]]),
+        "model.norm.weight": np.full(4, 2.0**-940),
+        "lm_head.weight": np.array([[large, large, 0.0, 0.0], [0.0, 0.0, large, 0.0]]),
+    }
+    folder = write_llama(tmp_path, "F64", tensors, hidden_size=4, vocab_size=2, num_hidden_layers=0, rms_norm_eps=1.0)
+    said = {"format": "exactformer check 1", "files": files_of(folder), "reading": "ideal", "ids": [0], "bits": 1400}
+    claims = [{"position": 0, "token": token, "margin": "1e-24"} for token in (0, 1)]
+    assert exactformer_check.check(said | {"claims": claims[:1]}, str(folder)) == [(0, 0, "1e-24")]  # 2.8 > 2.6
+    with pytest.raises(exactformer_check.Refused, match="is not shown to lead"):
+        exactformer_check.check(said | {"claims": claims[1:]}, str(folder))  # 2 < 3
+
+
+def test_rows_that_are_too_long_for_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound for floats is proved for fewer than 2^20 terms."""
+    monkeypatch.setattr(exactformer_check, "float_leads", lambda x, tokens, matrix: ["floats"])
+    monkeypatch.setattr(exactformer_check.Network, "exact_leads", lambda self, x, tokens, matrix: ["exact"])
+    n = exactformer_check.Network()
+    n.head, n.names, n.logit_cap = "words", {"head": "lm_head"}, None
+    for width in (4, 1 << 20):
+        n.tensors = {"words.weight": exactformer_check.Tensor(None, 0, "F32", (5, width))}
+        assert n.leads(None, [], []) == ["floats" if width == 4 else "exact"]
+
+
 @pytest.mark.parametrize("change", ["more", "less", "shape", "mask", "frequencies"])
 def test_tensors_that_do_not_fit(change: str, tmp_path: Path) -> None:
     tensors = llama_tensors()
