@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -57,11 +57,17 @@ class Golden:
         places = {place["position"]: n for n, place in enumerate(said[prompt]["positions"])}
         at = max(places) if position is None else position
         if at not in places:
-            raise GoldenError(f"prompt {prompt}: position {at}: the file has {', '.join(map(str, list(places)[:8]))}")
+            raise GoldenError(f"prompt {prompt}: position {at}: {_holding(len(said[prompt]['ids']), places)}")
         return GoldenRow(self, prompt, at, said[prompt]["positions"][places[at]], self._index(prompt, at))
 
     def _index(self, prompt: int, position: int) -> tuple[int, ...]:
         return (prompt, position) if self.arrays["logits"].ndim == 3 else (prompt,)
+
+
+def _holding(tokens: int, places: Collection[int]) -> str:
+    if len(places) == tokens:
+        return f"the prompt has {tokens:,} tokens, so positions 0 to {tokens - 1:,}"
+    return f"the file has only the last one, {max(places):,}: make it with --all-positions"
 
 
 @dataclass(frozen=True, eq=False)
