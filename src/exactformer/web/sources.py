@@ -67,9 +67,11 @@ class Source:
 @lru_cache(_KEPT)
 def worksheet_of(source: Source) -> Worksheet:
     """The worksheet with its changes and mistakes made."""
+    if source.breaks:
+        right = worksheet_of(replace(source, breaks=()))
+        return replace(right, model=broken(right.model, source.breaks))
     text = example_text(source.example) if source.example else source.worksheet
-    worksheet = edited(loads(text, source.example or source.name), source.edits)
-    return replace(worksheet, model=broken(worksheet.model, source.breaks)) if source.breaks else worksheet
+    return edited(loads(text, source.example or source.name), source.edits)
 
 
 _passes: OrderedDict[Source, Trace] = OrderedDict()
