@@ -150,7 +150,7 @@ def test_only_an_empty_place_or_an_old_site_is_written_to(tmp_path: Path) -> Non
 
 
 def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
-    def stop(name: str) -> None:
+    def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
