@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.certificates.comparison import step_errors
-from exactformer.certificates.ends import proved_digits
+from exactformer.certificates.ends import outward_decimals, proved_digits
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.proving import CAP
 from exactformer.certified.ball import Ball
@@ -27,7 +27,7 @@ from exactformer.checkpoints.safetensors import read_tensors, tensors_as_bytes
 from exactformer.messages import Refused
 from exactformer.numbers.formats import FORMATS
 from exactformer.reading import json_table, read_regular
-from exactformer.referee.judging import Referee, largest_row, outward_decimals
+from exactformer.referee.judging import Referee, largest_row
 from exactformer.referee.truth import Truth, truths
 
 FORMAT = "exactformer golden 1"
@@ -165,7 +165,7 @@ def _said(truth: Truth, position: int) -> dict[str, Any]:
     digits = [[token, proved_digits(*truth.logit(position, token), _DIGITS)] for token in largest(truth.logits, row, _SHOWN)]
     if isinstance(lead, str):
         return {"position": position, "token": None, "why": lead, "largest": digits}
-    margin = None if lead.margin is None else outward_decimals(lead.margin)
+    margin = None if lead.margin is None else list(outward_decimals(*lead.margin))
     return {
         "position": position, "token": lead.winner, "ties": list(lead.ties), "runner_up": lead.runner_up, "margin": margin,
         "largest": digits,
