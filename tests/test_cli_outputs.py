@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli_runs import run
+from exactformer.model import InputError
+from exactformer.trace import usual_gradient
 from exactformer.web import document
 from exactformer.worksheets import loads
 from own_outputs import small, sums
@@ -47,6 +49,11 @@ def test_what_is_counted_and_listed(sheet: str, tmp_path: Path) -> None:
     ("args", "problem"),
     [
         (("prove", "--rule", "last", "--workers", "1"), "rule 'last': the answer '=' is not a token that the model says"),
+        (
+            ("grad",),
+            "--target: is missing: the loss is the cross-entropy of target tokens: give one for each position, "
+            "of the outputs 0, 1, 2, 3, 4",
+        ),
         (("grad", "--target", "0 0 0 ="), "position 3: the token '=' is not among the outputs (0, 1, 2, 3, 4)"),
         (("explain", "--logit", "+"), "the token '+' is not among the outputs (0, 1, 2, 3, 4)"),
         (("explain", "--lead", "2", "="), "the token '=' is not among the outputs (0, 1, 2, 3, 4)"),
@@ -91,3 +98,11 @@ def test_the_page_has_names_of_both() -> None:
 def test_json_of_a_pass_has_outputs(sheet: str) -> None:
     model = json.loads(run("trace", sheet, "--format", "json").stdout)["model"]
     assert (len(model["vocabulary"]), model["outputs"]) == (7, ["0", "1", "2", "3", "4"])
+
+
+def test_an_input_that_is_no_target(sheet: str) -> None:
+    """Where no targets are given, a lesson and the page take the input: here it says what to give instead."""
+    trace = loads(sums()).trace()
+    with pytest.raises(InputError, match=r"the input is no target.* other tokens \(0, 1, 2, 3, 4\): give one of them"):
+        usual_gradient(trace)
+    assert usual_gradient(trace, "0 0 0 2").targets == ("0", "0", "0", "2")

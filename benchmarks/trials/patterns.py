@@ -23,6 +23,7 @@ from exactformer.model import Config, Model, Step
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.model.forward import through
 from exactformer.numbers import exact
+from exactformer.numbers.digits import ball_fractions
 from exactformer.numbers.enclosure import precision
 from exactformer.proofs.attending import prove_pattern
 from exactformer.proofs.patterns import PatternClaim
@@ -89,7 +90,7 @@ def claims(rng: random.Random, model: Model, held: list[dict[str, Any]]) -> Iter
         base = PatternClaim(
             rng.randrange(config.blocks), rng.randrange(config.heads), rng.choice(_PLACES), rng.random() < 0.5, exact(0)
         )
-        found = [_fraction(weight) for weight in weights(held, base, config)]
+        found = [ball_fractions(weight.mid()).low for weight in weights(held, base, config)]
         if not found:
             continue
         worst, gap = (min if base.at_least else max)(found), Fraction(1, 10 ** rng.randint(_FARTHEST, _NEAREST))
@@ -98,11 +99,6 @@ def claims(rng: random.Random, model: Model, held: list[dict[str, Any]]) -> Iter
             yield near, gap
             yield replace(near, back=rng.choice(_PLACES)), Fraction(1)
             yield replace(near, block=rng.randrange(config.blocks), head=rng.randrange(config.heads)), Fraction(1)
-
-
-def _fraction(weight: arb) -> Fraction:
-    mantissa, exponent = weight.mid().man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
 def tried(rng: random.Random) -> Tried:

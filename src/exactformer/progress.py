@@ -42,8 +42,8 @@ class Progress:
             self.part(int(found[1]), self.blocks)
         self.what = f"{self.done} steps done, last {name}"
 
-    def cases(self, done: int, total: int) -> None:
-        self.reached = f"{done:,} of {total:,} cases"
+    def cases(self, done: int, total: int, of: str = "cases") -> None:
+        self.reached = f"{done:,} of {total:,} {of}"
         self.part(done, total)
         self.what = self.reached
 

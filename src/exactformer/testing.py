@@ -4,7 +4,8 @@
 
     def test_next_token(golden):
         truth = golden("golden.safetensors")
-        assert_right(engine(truth.arrays["ids"][0]), truth)
+        logits = engine(truth.document["prompts"][0]["ids"])  # [tokens of the prompt, vocabulary]
+        assert_right(logits[-1], truth)  # one row: after the last token of prompt 0
 
 Golden files are made once, by `exactformer judge MODEL --golden golden.safetensors`.
 """
@@ -44,6 +45,7 @@ def assert_right(
 ) -> None:
     """Fail unless the token that these logits choose is right, tied or nearly tied; the message says which, by how much, and where.
 
+    `logits` is one row, [vocabulary]: what an engine gives after a position of a prompt, by default after its last token.
     `dtype` is the format that was computed in, where the array does not say it. With `steps`, arrays by the names of steps, the
     message names the first one that is farther off than careful floats, and one that is fails even where the token is right.
     """
@@ -53,13 +55,25 @@ def assert_right(
     row = held.row(prompt, position)
     values = numbers.astype(np.float64)
     if values.shape != row.logits.shape:
-        raise GoldenError(f"logits: have the shape {values.shape}, where the file has {row.logits.shape} for a position")
+        raise GoldenError(f"logits: {_misshapen(values, row)}")
     first = None if steps is None else _first_step(held, prompt, steps, format)
     tokens = () if np.isnan(values).any() else tuple(map(int, np.flatnonzero(values == values.max())))
     found = verdict(row, row.position, tokens, format, lambda: row.careful(format.name))
     fine = found.name in (RIGHT, TRUE_TIE, NEAR_TIE) or (allow_rounding and found.name == BY_ROUNDING)
     if not fine or first is not None:
         raise AssertionError(_message(row, values, tokens, format, found, first))
+
+
+def _misshapen(values: Any, row: GoldenRow) -> str:
+    """What is wrong with the shape of logits, and which row to give where it is among them."""
+    tokens, size = len(row.golden.document["prompts"][row.prompt]["ids"]), len(row.logits)
+    wanted = f"give one row of {size:,}, after position {row.position} of prompt {row.prompt}, which has {tokens:,} tokens"
+    if values.shape == (tokens, size):
+        wanted += f": logits[{row.position}]"
+    elif values.ndim == 3 and values.shape[1] >= tokens and values.shape[2] == size:  # of one prompt, or of all
+        prompt = 0 if len(values) == 1 else row.prompt
+        wanted += f": logits[{prompt}, {row.position}]" if prompt < len(values) else ""
+    return f"have the shape {values.shape}: {wanted}"
 
 
 def _format(numbers: Any, dtype: str | None) -> Format:

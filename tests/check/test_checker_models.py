@@ -19,6 +19,7 @@ from llama_files import llama_tensors, write_llama
 
 import exactformer_check
 from exactformer.arithmetics import arithmetic
+from exactformer.certificates import checkable
 from exactformer.certificates.checkable import foreseen_bits
 from exactformer.checkpoints import open_checkpoint
 from exactformer.model import forward
@@ -239,6 +240,23 @@ def test_the_network_that_sorts() -> None:
 def test_the_network_that_sorts_on_all_inputs() -> None:
     for letters in product(range(3), repeat=6):
         sorted_case(letters)
+
+
+def test_the_sizes_of_weights_are_taken_once_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the bits are those that a model which nothing was asked of foresees."""
+    write_llama(tmp_path)
+    opened = [open_checkpoint(tmp_path).model for _ in range(2)]
+    first = [foreseen_bits(opened[0], ids, 0.01) for ids in ([1, 4, 2], [3, 0])]
+
+    def again(weights: Any) -> Any:
+        raise AssertionError("a second time")
+
+    assert foreseen_bits(opened[1], [3, 0], 0.01) == first[1]
+    for name in ("_norm", "_norms", "_largest"):
+        monkeypatch.setattr(checkable, name, again)
+    assert [foreseen_bits(opened[1], ids, 0.01) for ids in ([1, 4, 2], [3, 0])] == first
+    with pytest.raises(AssertionError, match="a second time"):
+        foreseen_bits(open_checkpoint(tmp_path).model, [1], 0.01)
 
 
 def story(count: int) -> None:

@@ -110,8 +110,8 @@ def test_a_mistake_further_up_is_found() -> None:
     """Only the weights are printed, and they are those of scores that were not scaled."""
     text = claims({"step": "blocks.0.attn.pattern", "index": [0, 1, 0], "value": "0.00012"})
     report = check_text(text)
-    assert report.findings[0].hint == "the scale of the scores is forgotten"
-    assert lines(report)[0].endswith("; a new error: perhaps the scale of the scores is forgotten")
+    assert report.findings[0].hint == "the factor 1/√2 of the scores is forgotten"
+    assert lines(report)[0].endswith("; a new error: perhaps the factor 1/√2 of the scores is forgotten")
 
 
 def test_nothing_is_guessed_of_few_digits() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from exactformer.lessons import LessonError, View, built, lessons, read
+from exactformer.lessons import LessonError, View, built, check_text, lessons, read
 from exactformer.lessons.built_in import lesson_text
 from exactformer.lessons.languages import languages
 from exactformer.lessons.template import template
@@ -47,7 +47,7 @@ def test_nothing_but_views_is_added() -> None:
         (f"a <!-- exactformer: {PATTERN}[0, 1, 0] -->e/(1+e) b", f"a <!-- exactformer: {PATTERN}[0, 1, 0] -->1/(1+e) b"),
         (f"a <!-- exactformer: {PATTERN}[0, 1] -->? b", f"a <!-- exactformer: {PATTERN}[0, 1] -->(1/(1+e), e/(1+e)) b"),
         ("a <!-- exactformer: probs[1, 0] -->?", "a <!-- exactformer: probs[1, 0] -->e^2/(1+e+e^2)"),
-        ("a <!-- exactformer: blocks.0.attn.masked[0, 0, 1] -->?", "a <!-- exactformer: blocks.0.attn.masked[0, 0, 1] -->-∞"),
+        ("a <!-- exactformer: blocks.0.attn.masked[0, 0, 1] -->?", "a <!-- exactformer: blocks.0.attn.masked[0, 0, 1] -->−∞"),
         ("a <!-- exactformer: token[1] -->`?`", "a <!-- exactformer: token[1] -->`a`"),
         (f"{TABLE}| ? | ? |\n| 0.0 | 7 |\n", f"{TABLE}| 1 | 0 |\n| 0.0 | 1 |\n"),
     ],
@@ -60,8 +60,28 @@ def test_tiny_numbers_have_digits() -> None:
     text = "<!-- exactformer: use induction -->\n\na <!-- exactformer: blocks.0.attn.pattern[0, 5, 0] -->?\n"
     assert built(read(text)).endswith("-->1/(4+e^100)\n")
     shown = built(read("<!-- exactformer: use induction -->\n<!-- exactformer: step blocks.0.attn.pattern at 5 -->\n"))
-    assert "1/(4+e^100) ≈ 3.72e-44 |" in shown
-    assert "1 - 1.49e-43" in shown
+    assert "1/(4+e^100) ≈ 3.72e−44 |" in shown
+    assert "1 − 1.49e−43" in shown
+
+
+def test_one_minus_sign_in_prose_tables_and_views() -> None:
+    """As −∞ has it; code and formulas have the sign of code, and all of it is read again."""
+    place = "<!-- exactformer: grad.logits[1, 0] -->"
+    given = f'<!-- exactformer: use capstone backward target "b a" -->\n\na {place}? b {place}`?` c {place}$?$\n\n'
+    given += "<!-- exactformer: step grad.logits -->\n"
+    once = built(read(given))
+    prose, view = once.split("<!-- exactformer: step")
+    _, plain, code, formula = prose.split(place)
+    assert plain.startswith("−")
+    assert code.startswith("`-")
+    assert "{-1-e}" in formula
+    assert "≈ −0.1674 |" in view
+    assert not re.search(r"-[0-9∞]", view.split("-->")[1])
+    assert built(read(once)) == once
+    older = prose + "<!-- exactformer: step" + view.replace("−", "-")  # as it was written before
+    assert older != once
+    assert built(read(older)) == older
+    assert [check_text(text, "lesson.md").status for text in (older, once)] == [0, 0]
 
 
 def test_line_ends_of_windows_stay() -> None:

@@ -103,3 +103,13 @@ def test_passes_are_as_the_api_takes_them() -> None:
     assert data["passes"] == [
         {"example": "capstone", "edits": ["tokens=b a"], "breaks": [], "arithmetic": "exact", "target": "a a"},
     ]  # fmt: skip
+
+
+def test_the_page_has_the_minus_sign_of_print() -> None:
+    """Whatever sign a teacher typed; code stays as it is, and so does what is no number."""
+    one = "<!-- exactformer: blocks.0.attn.masked[0, 0, 1] -->"
+    table = "<!-- exactformer: blocks.0.attn.masked -->\n| -a | b |\n|-|-|\n| 1 | -inf |\n| 1 | 1 |\n"
+    found = tree(f"It is {one}-∞, not-so, `-1` {one}`-inf`\n\n{table}")
+    assert texts(found[:1]) == "It is −∞, not-so, -1 -inf"
+    assert "−inf" in texts(found[1:])
+    assert "-a" in texts(found[1:])

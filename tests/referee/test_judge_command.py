@@ -226,8 +226,47 @@ def test_assert_right(golden: Path, folder: Path) -> None:
     assert "ulps of float32" in message
     with pytest.raises(AssertionError, match="others with the same logit"):
         assert_right(np.zeros_like(changed), golden)
-    with pytest.raises(Refused, match="logits: have the shape"):
-        assert_right(numbers[0], golden)
+    rows = (
+        (numbers[0], 0, r": logits\[5\]"),
+        (numbers[1:], 1, r": logits\[0, 5\]"),
+        (numbers, 1, r": logits\[1, 5\]"),
+        (numbers[0, :5], 0, "has 6 tokens"),
+    )
+    for given, prompt, which in rows:
+        with pytest.raises(Refused, match=rf"logits: have the shape .*: give one row of \d+, after position 5 of .*{which}$"):
+            assert_right(given, golden, prompt=prompt)
+    with pytest.raises(Refused, match="position 6: the prompt has 6 tokens, so positions 0 to 5"):
+        assert_right(numbers[0, 5], golden, position=6)
+
+
+def test_the_fixture_of_the_documentation(folder: Path, tmp_path: Path) -> None:
+    """Of prompts that are not of one length, with all positions and with the last one alone."""
+    model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+
+    def engine(ids: list[int]) -> Any:
+        with torch.no_grad():
+            return model(torch.tensor([ids])).logits[0].numpy()
+
+    page = (Path(__file__).parents[2] / "docs" / "judge.md").read_text()
+    body = page[page.index("def test_next_token(golden):") :]
+    given: dict[str, Any] = {"engine": engine, "assert_right": assert_right}
+    wrong = given | {"engine": lambda ids: -engine(ids)}
+    for names in (given, wrong):
+        exec(body[: body.index("```")], names)  # noqa: S102
+    (tmp_path / "prompts.jsonl").write_text('{"ids": [1, 4, 2]}\n{"ids": [5, 5, 1, 8, 0]}\n')
+    command = ("judge", str(folder), "--prompts", str(tmp_path / "prompts.jsonl"), "--golden")
+    for name, more, shape in (("all", ("--all-positions",), (2, 5)), ("last", (), (2,))):
+        done = run(*command, str(tmp_path / name), *more)
+        assert done.returncode == 0, done.stderr
+        held = load_golden(tmp_path / f"{name}.safetensors")
+        assert held.arrays["logits"].shape[:-1] == held.arrays["logits_error"].shape == shape
+        assert held.arrays["ids"].tolist() == [[1, 4, 2, -1, -1], [5, 5, 1, 8, 0]]
+        given["test_next_token"](lambda path, held=held: held)
+        assert sum(len(prompt["positions"]) for prompt in held.document["prompts"]) == (8 if more else 2)
+        with pytest.raises(AssertionError, match="wrong"):
+            wrong["test_next_token"](lambda path, held=held: held)
+    with pytest.raises(Refused, match="position 1: the file has only the last one, 2: make it with --all-positions"):
+        assert_right(engine([1, 4, 2])[1], load_golden(tmp_path / "last.safetensors"), position=1)
 
 
 def test_assert_right_names_the_first_step_that_is_off(golden: Path, folder: Path) -> None:

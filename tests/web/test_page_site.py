@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from exactformer.web import sources
 from exactformer.web.site import SiteError, write
+from exactformer.worksheets import Worksheet
 
 Open = Callable[[str], None]
+traced = Worksheet.trace
 NUMBER = "blocks.0.attn.pattern[0,1,0]"
 
 
@@ -20,6 +24,19 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site") / "site"
     write(folder, names=("capstone", "poster"), taught=("attention-exactly", "transformer-by-hand"))
     return folder
+
+
+def test_it_says_how_many_pages_are_done_and_computes_each_pass_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where passes are soon forgotten."""
+    monkeypatch.setattr(sources, "_passes", OrderedDict())
+    monkeypatch.setattr(sources, "_NUMBERS", 0)
+    monkeypatch.setattr(Worksheet, "trace", lambda sheet, *args, **how: computed.append(sheet) or traced(sheet, *args, **how))
+    told: list[tuple[int, int]] = []
+    computed: list[Worksheet] = []
+    write(tmp_path / "site", lambda *pages: told.append(pages), names=("capstone", "length4", "llama"), taught=())
+    passes = len(list((tmp_path / "site" / "data").glob("pass-*.js")))
+    assert told == [(done, passes) for done in range(passes)]
+    assert passes == len(computed) > 10
 
 
 @pytest.fixture
@@ -133,7 +150,7 @@ def test_only_an_empty_place_or_an_old_site_is_written_to(tmp_path: Path) -> Non
 
 
 def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
-    def stop(name: str) -> None:
+    def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -6,7 +6,7 @@ they suffice, so nobody has to trust them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ FEWEST, MOST, WORK = 32, 4000, 1 << 20  # of the checker: bits, and positions ti
 _SPARE = 21  # bits
 _SLOPE = 7 / 4  # of every activation
 _DIGITS = 5  # of a margin
+_KEPT = "_sizes_for_the_checker"  # where a model keeps the sizes of its weights, which nobody can change
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,13 @@ class _Seen:
         with np.errstate(all="ignore"):
             forward(model, list(ids), arithmetic("float32"), self._note)
         self.radius, self.bits = np.ones(len(ids)), 0.0
+        self.sizes: dict[str, Any] = model.__dict__.setdefault(_KEPT, {})
+
+    def _size(self, name: str, size: Callable[[Any], Any], weights: Any) -> Any:
+        """Taken once of each model, not for every prompt."""
+        if name not in self.sizes:
+            self.sizes[name] = size(weights)
+        return self.sizes[name]
 
     def _note(self, step: Step) -> Any:
         if step.name.rsplit(".", 1)[-1] in ("std", "rms", "q", "k", "v", "out", "pre", "pre_linear", "post"):
@@ -105,7 +113,7 @@ class _Seen:
             self._keep(self._normed(self.radius, weights.ln_final, "ln_final"))
             rows = weights.W_E if weights.W_U is None else weights.W_U
             coarse = 16 if rows.dtype == np.float64 else 2  # bits by which the checker overestimates the largest weight
-            return self.bits + coarse + math.log2(float(np.abs(rows).max()) * math.sqrt(self.config.dim))
+            return self.bits + coarse + math.log2(self._size("W_U", _largest, rows) * math.sqrt(self.config.dim))
 
     def _keep(self, radius: Any) -> None:
         self.bits += math.log2(float(radius.max()))
@@ -127,11 +135,13 @@ class _Seen:
         if weights is None:
             return radius
         sizes: Any = self.values.get(f"{name}.std", self.values.get(f"{name}.rms"))
-        gains = np.abs(np.asarray(weights.w, dtype=np.float64) + self.config.norm_unit)
-        return radius * gains.max() / sizes[..., 0]
+        gain = self._size(name, lambda w: _largest(np.asarray(w, dtype=np.float64) + self.config.norm_unit), weights.w)
+        return radius * gain / sizes[..., 0]
 
     def _attention(self, radius: Any, weights: Any, at: str, scale: float) -> Any:
-        q, k, v = (radius * _norms(getattr(weights, f"W_{letter}"))[:, None] for letter in "QKV")  # [heads, T]
+        q, k, v = (
+            radius * self._size(f"{at}.W_{letter}", _norms, getattr(weights, f"W_{letter}"))[:, None] for letter in "QKV"
+        )  # [heads, T]
         if weights.q_norm is not None:
             q, k = self._normed(q, weights.q_norm, f"{at}.q_norm"), self._normed(k, weights.k_norm, f"{at}.k_norm")
         norms = [f"{at}.{x}_norm.out" if weights.q_norm is not None and x != "v" else f"{at}.{x}" for x in "qkv"]
@@ -139,14 +149,18 @@ class _Seen:
         share = self.config.heads // self.config.key_heads
         k, v, k_sizes, v_sizes = (np.repeat(np.maximum.accumulate(x, -1), share, 0) for x in (k, v, *sizes[1:]))
         wrong = scale * (sizes[0] * k + q * k_sizes)
-        return np.sqrt(np.square(v + wrong * v_sizes).sum(0)) * _norm(weights.W_O)
+        return np.sqrt(np.square(v + wrong * v_sizes).sum(0)) * self._size(f"{at}.W_O", _norm, weights.W_O)
 
     def _mlp(self, radius: Any, weights: Any, at: str) -> Any:
-        up = radius * _norm(weights.W_in)
+        up, out = radius * self._size(f"{at}.W_in", _norm, weights.W_in), self._size(f"{at}.W_out", _norm, weights.W_out)
         if weights.W_gate is None:
-            return _SLOPE * up * _norm(weights.W_out)
+            return _SLOPE * up * out
         gate, linear = (np.abs(self.values[f"{at}.{name}"]).max(-1) for name in ("pre", "pre_linear"))
-        return (gate * up + linear * _SLOPE * radius * _norm(weights.W_gate)) * _norm(weights.W_out)
+        return (gate * up + linear * _SLOPE * radius * self._size(f"{at}.W_gate", _norm, weights.W_gate)) * out
+
+
+def _largest(weights: Any) -> float:
+    return float(np.abs(weights).max())
 
 
 def _norm(weights: Any) -> float:

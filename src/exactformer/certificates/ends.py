@@ -54,6 +54,15 @@ def upwards(radius: float) -> str:
     return outwards(*radius.as_integer_ratio(), 3, down=False)
 
 
+def outward_decimals(low: Fraction, high: Fraction, digits: int = 12) -> tuple[str, str]:
+    """Two decimals of so many significant digits around [low, high].
+
+    >>> outward_decimals(Fraction(1, 3), Fraction(2, 3), 4)
+    ('0.3333', '0.6667')
+    """
+    return outwards(*low.as_integer_ratio(), digits, down=True), outwards(*high.as_integer_ratio(), digits, down=False)
+
+
 def proved_digits(low: Fraction, high: Fraction, most: int = 90) -> str:
     """What every number between the ends is when it is rounded correctly, to `most` significant digits or fewer; else both ends.
 
@@ -69,7 +78,7 @@ def proved_digits(low: Fraction, high: Fraction, most: int = 90) -> str:
         if "e" not in rounded and len(rounded.lstrip("-").partition(".")[0]) > n:  # zeros before the point that are not proved
             break
         return rounded
-    below, above = outwards(low.numerator, low.denominator, 3, down=True), outwards(high.numerator, high.denominator, 3, down=False)
+    below, above = outward_decimals(low, high, 3)
     return f"between {below} and {above}"
 
 

@@ -25,15 +25,6 @@ from exactformer.worksheets.cost import multiplications
 _MOST = 10_000  # multiplications of a pass that is computed again for each mistake
 _FEWEST = 2  # digits without which many things would fit
 _ROUNDED = "computed from the printed numbers above, and there "
-_SAID = {
-    "no-scale": "the scale of the scores is forgotten",
-    "no-mask": "the mask is forgotten",
-    "no-residual": "the residual stream is not added",
-    "no-norm": "the norms are left out",
-    "swapped-qk": "queries and keys have changed places",
-    "mask-after-softmax": "the mask is applied after the softmax",
-    "no-rotary": "queries and keys are not turned by their positions",
-}
 
 
 def cause(record: Record, name: str, index: Index, printed: Claimed, order: int) -> str:
@@ -134,6 +125,6 @@ def mistaken(trace: Trace) -> list[tuple[str, Mapping[str, Array]]]:
             wrong = run(broken(trace.model, [name]), trace.tokens)
         except (ConfigError, ValueError, ArithmeticError):  # the model has nothing of the kind
             continue
-        said = _SAID.get(name, MISTAKES[name].what)
+        said = MISTAKES[name].slip.format(scale=trace.model.config.scale_factor)
         found.append((said, {step.name: step.values for step in wrong.steps}))
     return found

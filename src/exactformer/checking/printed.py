@@ -9,7 +9,7 @@ from flint import fmpq
 
 from exactformer.numbers import Exact, Number, Undecided, closed_form, exact
 
-_DECIMAL = re.compile(r"([+\-−]?)([0-9][0-9_]*)?(\.?)([0-9][0-9_]*)?([eE][+-]?[0-9]+)?")
+_DECIMAL = re.compile(r"([+\-−]?)([0-9][0-9_]*)?(\.?)([0-9][0-9_]*)?([eE][+\-−]?[0-9]+)?")
 _GROUPED = re.compile("([+\\-−]?)([0-9]{1,3}(?:([,\u2009\u202f'])[0-9]{3})(?:\\3[0-9]{3})*)((?:\\.[0-9]*)?)")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _POWER = re.compile(
@@ -115,16 +115,17 @@ Claimed = Printed | Token
 def read(text: str) -> Printed:
     """A printed number; ValueError says what is wrong with it.
 
-    >>> read("0.50").place, read("12").place, read("1.5e-3").place, read("1/3").place
+    >>> read("0.50").place, read("12").place, read("1.5e−3").place, read("1/3").place
     (-2, 0, -4, None)
     """
     stripped = text.strip()
-    if stripped == "-inf" or stripped == "−inf":
+    hyphened = stripped.replace("−", "-")
+    if hyphened == "-inf":
         return Printed(text, None, None)
-    value = exact(stripped.replace("−", "-"))
+    value = exact(hyphened)
     if "/" in stripped:
         return Printed(text, value, None)
-    match = _DECIMAL.fullmatch(stripped)
+    match = _DECIMAL.fullmatch(hyphened)
     assert match is not None  # `exact` took it
     return Printed(stripped, value, _bounded(int((match[5] or "e0")[1:]) - len((match[4] or "").replace("_", ""))))
 

@@ -30,6 +30,7 @@ from exactformer.cli.common import (
     width,
 )
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
+from exactformer.messages import short
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -70,10 +71,13 @@ def command(
     digits_of_named_numbers(arithmetic)
     with Progress() as progress:
         worksheet = opened(source, changes, hard, mask, reading=reading)
-        has_logits = worksheet.model.config.unembedding != "none"
+        config = worksheet.model.config
+        has_logits = config.unembedding != "none"
+        outputs = ", ".join(map(short, config.outputs[:8])) + ", …" * (len(config.outputs) > 8)
         refuse(
             has_logits and target is None and rows is None,
-            "--target: is missing: the loss is the cross-entropy of target tokens: give one for each position",
+            "--target: is missing: the loss is the cross-entropy of target tokens: give one for each position"
+            + f", of the outputs {outputs}" * bool(outputs),
         )
         refuse(target is not None and not has_logits, "--target: the model has no logits, so it has no loss: give --upstream")
         refuse(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -19,5 +20,5 @@ def command(folder: Path, own: tuple[str, ...]) -> None:
     from exactformer.web.site import write
 
     with Progress() as progress:
-        size = write(folder, progress, own=own)
+        size = write(folder, partial(progress.cases, of="pages"), own=own)
     click.echo(f"{folder}: {size / 1e6:.1f} MB; open {folder / 'index.html'}")

@@ -34,19 +34,6 @@ _MOST = 10_000  # multiplications of a pass that is computed again for each mist
 _PRODUCTS = ("linear", "unembed", "project", "merge")
 _EARLY = (1, 2, 3)  # decimals to which people round before they go on
 
-_SAID = {
-    "no-scale": "the factor {scale} of the scores is forgotten",
-    "no-mask": "the mask is forgotten",
-    "no-residual": "the residual stream is not added",
-    "no-norm": "the norms are left out",
-    "swapped-qk": "queries and keys have changed places",
-    "mask-after-softmax": "the mask is applied after the softmax",
-    "no-rotary": "queries and keys are not turned by their positions",
-    "rotary-after-scores": "the outcome is turned by the position, not queries and keys",
-    "mixed-heads": "heads of queries take the wrong heads of keys",
-    "no-gate": "the gate of the MLP is forgotten",
-}
-
 
 class Slip(NamedTuple):
     """A slip by its name, in words, and what comes of it; `rounded` where decimals were rounded on the way."""
@@ -213,8 +200,8 @@ def _of_pass(cell: Cell, near: Callable[[float], bool]) -> Iterator[Slip]:
             continue
         step = _step_of(model, cell, OPS)
         if step is not None:
-            said = _SAID.get(name, MISTAKES[name].what)
-            yield Slip(name, said.format(scale=trace.model.config.scale_factor), cell.of(step.values))
+            said = MISTAKES[name].slip.format(scale=trace.model.config.scale_factor)
+            yield Slip(name, said, cell.of(step.values))
 
 
 def _step_of(model: Model, cell: Cell, ops: Any) -> Step | None:

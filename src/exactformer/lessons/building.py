@@ -9,7 +9,7 @@ from exactformer.checking.pages.found import Span
 from exactformer.checking.verdicts import Verdict, judge
 from exactformer.lessons.examining import Entry, Examined, examined
 from exactformer.lessons.lesson import Lesson, LessonError, View
-from exactformer.lessons.numerals import corrected, filled, printed
+from exactformer.lessons.numerals import corrected, filled, printed, with_minus
 from exactformer.lessons.reader import read
 from exactformer.messages import short
 from exactformer.numbers import Undecided
@@ -117,7 +117,10 @@ def region(view: View, text: str) -> str:
 def is_current(view: View, text: str, lesson: Lesson) -> bool:
     if not text:
         return view.written is None or not lesson.text[slice(*view.written)].replace(">", "").strip()
-    return view.written is not None and lesson.text[slice(*view.written)].replace("\r\n", "\n") == region(view, text)
+    if view.written is None:
+        return False
+    stands = lesson.text[slice(*view.written)].replace("\r\n", "\n")
+    return with_minus(stands) == with_minus(region(view, text))  # older files have hyphens
 
 
 def _of_view(view: View, text: str, lesson: Lesson) -> Edit | None:

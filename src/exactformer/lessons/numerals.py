@@ -44,8 +44,25 @@ def is_number(spot: Spot) -> bool:
         return False
 
 
+def with_minus(text: str) -> str:
+    """A number as readers see it, with the sign of -∞ everywhere.
+
+    >>> with_minus("-1/2"), with_minus("1 - 7.44e-44")
+    ('−1/2', '1 − 7.44e−44')
+    """
+    return text.replace("-", "−")
+
+
 def filled(x: Any, spot: Spot) -> str:
-    """What is written for a question mark: the decimals that are asked for, of a percentage one, else the shortest form."""
+    """What is written for a question mark: the decimals that are asked for, of a percentage one, else the shortest form.
+
+    In prose and tables with the minus sign of print, in code and formulas with that of code.
+    """
+    text = _filled(x, spot)
+    return text if isinstance(x, str) or spot.style in ("code", "math") else with_minus(text)
+
+
+def _filled(x: Any, spot: Spot) -> str:
     if isinstance(x, str) or x is MASKED:
         return written(x, spot.style)
     value = x * HUNDRED if spot.percent and isinstance(x, Exact | Named | arb) else x

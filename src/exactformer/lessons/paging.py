@@ -19,7 +19,8 @@ from exactformer.checking.pages.found import Comment, Fence, Span
 from exactformer.checking.pages.markdown import code_spans
 from exactformer.checking.printed import plain
 from exactformer.lessons.languages import ENGLISH, Words, words
-from exactformer.lessons.lesson import Bound, Lesson, Reference, Use, View
+from exactformer.lessons.lesson import Bound, Lesson, Reference, Spot, Use, View
+from exactformer.lessons.numerals import is_number, with_minus
 from exactformer.lessons.passes import PassError, Passes, Source, has_model, step_at
 
 Tree = list[Any]  # [tag, attributes, *children]
@@ -87,11 +88,11 @@ class _Page:
                     source = self.source(passes.of(block.to))
                     spot = block.rows[0][0]
                     changes.append((block.span, ""))
-                    changes.append((spot.span, self.number(to, spot.text, spot.style, source)))
+                    changes.append((spot.span, self.number(to, _printed(spot), spot.style, source)))
                     if spot.style == "math":
                         changes += [((spot.span[0] - 1, spot.span[0]), ""), ((spot.span[1], spot.span[1] + 1), "")]
                 case Bound():
-                    changes.append((block.span, ""))
+                    changes += [(block.span, ""), *((spot.span, _printed(spot)) for row in block.rows for spot in row)]
         taken = [span for span, _ in changes]
         scanned = self.lesson.page.found(self.lesson.body)
         for found in scanned:
@@ -207,6 +208,11 @@ class _Page:
         """Code as it was."""
         originals: dict[str, Callable[[int], str]] = {"n": lambda n: self.shown[n], "m": lambda n: f"${self.formulas[n]}$"}
         return _MARK.sub(lambda mark: originals[mark[1]](int(mark[2])) if mark[1] in originals else "", text)
+
+
+def _printed(spot: Spot) -> str:
+    """A number with the minus sign of print; what is in code or in a formula, or no number, as it is."""
+    return with_minus(spot.text) if spot.style in ("plain", "bold") and is_number(spot) else spot.text
 
 
 def _opened(bound: Bound, passes: Passes) -> Reference | None:

@@ -16,7 +16,7 @@ from exactformer.lessons import rst_tables
 from exactformer.lessons.lesson import OPEN, Spot, Style
 
 Rows = tuple[tuple[Spot, ...], ...]
-_PRINTED = r"[+\-−]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:/[0-9]+)?|[-−](?:inf|∞)|\.\.\.|…"
+_PRINTED = r"[+\-−]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+\-−]?[0-9]+)?(?:/[0-9]+)?|[-−](?:inf|∞)|\.\.\.|…"
 _NUMBER = re.compile(f"{OPEN.pattern}|{_PRINTED}")
 _IN_CODE = re.compile(rf"(?<![\w.])(?:{_NUMBER.pattern})(?![\w])|[A-Za-z_]\w*(?:\.\w+)*")
 _STYLES: tuple[tuple[str, Style], ...] = (("**", "bold"), ("__", "bold"), ("`", "code"), ("$", "math"), ("*", "bold"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from exactformer.lessons.languages import Words
 from exactformer.lessons.lesson import View
-from exactformer.lessons.numerals import DECIMALS, SHORT, decimal
+from exactformer.lessons.numerals import DECIMALS, SHORT, decimal, with_minus
 from exactformer.lessons.passes import PassError, Source, entry, step_at, trace_of
 from exactformer.messages import printable
 from exactformer.model.axes import POSITION
@@ -54,10 +54,11 @@ def _number(view: View, source: Source, words: Words) -> str:
     if shown.status == "undefined":
         return f"{name}: {words.say('kinds', 'undefined')} ({plain(shown.why)})\n"
     if not isinstance(x, Named):
-        return f"{name} = {plain(shown.text)}\n"
-    lines = [f"{name} = " + (f"{plain(shown.text)} ≈ {shown.digits}" if not shown.too_long else f"{shown.digits} …")]
+        return f"{name} = {_text(shown.text, x)}\n"
+    digits = with_minus(shown.digits)
+    lines = [f"{name} = " + (f"{_text(shown.text, x)} ≈ {digits}" if not shown.too_long else f"{digits} …")]
     if shown.written and shown.written != shown.text:
-        lines += ["", words.say("views", "computed_as", form=plain(shown.written))]
+        lines += ["", words.say("views", "computed_as", form=_text(shown.written, x))]
     return "\n".join(lines) + "\n"
 
 
@@ -154,18 +155,23 @@ def cell(x: Any) -> str:
     """A number in a table: its closed form where that is short, and decimals.
 
     >>> from exactformer.numbers import exact, exp
-    >>> cell(exact("1/2")), cell(1 / (1 + exp(1)))
-    ('1/2', '1/(1+e) ≈ 0.2689')
+    >>> cell(exact("-1/2")), cell(1 / (1 + exp(1)))
+    ('−1/2', '1/(1+e) ≈ 0.2689')
     """
     shown = show(x, 12)
     if shown.status == "masked":
         return "−∞"
     if isinstance(x, Exact) and len(shown.text) > SHORT + 6:
-        return f"≈ {decimal(x, DECIMALS)}"
+        return with_minus(f"≈ {decimal(x, DECIMALS)}")
     if isinstance(x, Named):
-        digits = _digits(x, shown.digits)
-        return f"{plain(shown.text)} ≈ {digits}" if not shown.too_long and len(shown.text) <= SHORT else f"≈ {digits}"
-    return _safe(shown.text)
+        digits = with_minus(_digits(x, shown.digits))
+        return f"{_text(shown.text, x)} ≈ {digits}" if not shown.too_long and len(shown.text) <= SHORT else f"≈ {digits}"
+    return _text(shown.text, x)
+
+
+def _text(text: str, x: Any) -> str:
+    """Of a token its name as it is, of a number with the minus sign of print."""
+    return _safe(text if x is None or isinstance(x, str) else with_minus(text))
 
 
 def _digits(x: Named, proved: str) -> str:

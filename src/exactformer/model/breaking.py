@@ -14,36 +14,61 @@ from exactformer.model.layers.rotary import RotaryFields
 class Mistake(NamedTuple):
     what: str
     effect: str
+    slip: str  # what was done by whoever has that number
 
 
 MISTAKES: dict[str, Mistake] = {
     "no-scale": Mistake(
         "scores are not scaled",
         "the factor {scale} is missing from the scores, and again from ∂L/∂q and ∂L/∂k",
+        "the factor {scale} of the scores is forgotten",
     ),
-    "no-mask": Mistake("nothing is masked", "every position reads what comes after it, so training sees the answers"),
+    "no-mask": Mistake(
+        "nothing is masked",
+        "every position reads what comes after it, so training sees the answers",
+        "the mask is forgotten",
+    ),
     "no-residual": Mistake(
-        "what a sub-layer computes replaces the stream", "nothing reaches the end, nor comes back, except through every sub-layer"
+        "what a sub-layer computes replaces the stream",
+        "nothing reaches the end, nor comes back, except through every sub-layer",
+        "the residual stream is not added",
     ),
-    "no-norm": Mistake("no LayerNorm", "the size of the stream is what the weights make it, and grows from block to block"),
-    "swapped-qk": Mistake("queries and keys change places", "scores are transposed: position i weighs j as j should weigh i"),
+    "no-norm": Mistake(
+        "no LayerNorm",
+        "the size of the stream is what the weights make it, and grows from block to block",
+        "the norms are left out",
+    ),
+    "swapped-qk": Mistake(
+        "queries and keys change places",
+        "scores are transposed: position i weighs j as j should weigh i",
+        "queries and keys have changed places",
+    ),
     "mask-after-softmax": Mistake(
-        "the mask is applied after the softmax", "weights of a row no longer sum to 1: what the masked positions took is lost"
+        "the mask is applied after the softmax",
+        "weights of a row no longer sum to 1: what the masked positions took is lost",
+        "the mask is applied after the softmax",
     ),
     "no-rotary": Mistake(
-        "queries and keys are not turned by their positions", "a score knows what two tokens are, and no longer how far apart"
+        "queries and keys are not turned by their positions",
+        "a score knows what two tokens are, and no longer how far apart",
+        "queries and keys are not turned by their positions",
     ),
     "rotary-after-scores": Mistake(
         "what heads found is turned by the position, instead of queries and keys",
         "scores no longer know positions, and what was read arrives turned by where it is read",
+        "the outcome is turned by the position, not queries and keys",
     ),
     "mixed-heads": Mistake(
-        "heads of queries take heads of keys in turn, instead of in groups", "most heads read keys that were made for others"
+        "heads of queries take heads of keys in turn, instead of in groups",
+        "most heads read keys that were made for others",
+        "heads of queries take the wrong heads of keys",
     ),
     "no-gate": Mistake(
-        "the gate of the MLP is forgotten", "every unit is let through as it is: without an activation the MLP is one matrix"
+        "the gate of the MLP is forgotten",
+        "every unit is let through as it is: without an activation the MLP is one matrix",
+        "the gate of the MLP is forgotten",
     ),
-}  # fmt: skip
+}
 
 
 _WITHOUT_ROTARY: dict[str, Any] = {

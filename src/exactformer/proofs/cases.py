@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flint import arb
 
 from exactformer.arithmetics import arithmetic, kind
+from exactformer.certificates.ends import outward_decimals
 from exactformer.model import Choice, Model, Values, forward
 from exactformer.model.arithmetics.deferred import Deferred
 from exactformer.model.cache import Cache
 from exactformer.numbers import Undecided
-from exactformer.numbers.decimals import outwards
 from exactformer.numbers.digits import agreed_bounds, ball_bounds, decimal_bounds
 from exactformer.proofs.answers import MOST_LOGITS, bounds, reason
 from exactformer.proofs.domain import Places, places_of
@@ -106,10 +105,10 @@ def certified_answers(model: Model, proved: Iterable[Certified]) -> Iterator[dic
             return
         ties = [names[i] for i in found.ties]
         if len(names) > MOST_LOGITS:
-            lead = None if ties or found.margin is None else _outer(*found.margin)
+            lead = None if ties or found.margin is None else bounds(*outward_decimals(*found.margin, _DIGITS))
             yield _won(names[found.token], True, ties, lead=lead and lead[0])
         else:
-            logits = {names[entry.token]: _outer(entry.low, entry.high) for entry in found.top}
+            logits = {names[entry.token]: bounds(*outward_decimals(entry.low, entry.high, _DIGITS)) for entry in found.top}
             yield _won(names[found.token], True, ties, logits=logits)
 
 
@@ -126,10 +125,6 @@ def _answer(choice: Choice, logits: Any, outputs: tuple[str, ...]) -> dict[str, 
 
 def _won(token: str, proved: bool, ties: list[str], **how: Any) -> dict[str, Any]:
     return {"token": token, "proved": proved, "ties": ties, **how}
-
-
-def _outer(low: Fraction, high: Fraction) -> list[str] | None:
-    return bounds(outwards(*low.as_integer_ratio(), _DIGITS, down=True), outwards(*high.as_integer_ratio(), _DIGITS, down=False))
 
 
 def _row_bounds(logits: Any) -> list[list[str] | None]:

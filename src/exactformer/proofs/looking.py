@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +12,11 @@ from flint import arb
 
 from exactformer.arithmetics import arithmetic, kind
 from exactformer.certificates import Prepared
+from exactformer.certificates.ends import outward_decimals
 from exactformer.certificates.many import patterns_at
 from exactformer.model import Model, Step
 from exactformer.model.forward import through
 from exactformer.numbers import Number, Undecided
-from exactformer.numbers.decimals import outwards
 from exactformer.numbers.digits import ball_bounds
 from exactformer.numbers.enclosure import ball
 from exactformer.numbers.order import compare
@@ -188,8 +189,4 @@ class _Found:
     def _ends(self, low: float, high: float) -> tuple[str, str]:
         """Decimals around a weight, of which these are the ends, or those of its opposite."""
         low, high = sorted((self.claim.side * low, self.claim.side * high))
-        return _decimal(low, down=True), _decimal(high, down=False)
-
-
-def _decimal(end: float, down: bool) -> str:
-    return outwards(*end.as_integer_ratio(), _DIGITS, down)
+        return outward_decimals(Fraction(low), Fraction(high), _DIGITS)

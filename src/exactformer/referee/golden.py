@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.certificates.comparison import step_errors
-from exactformer.certificates.ends import proved_digits
+from exactformer.certificates.ends import outward_decimals, proved_digits
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.proving import CAP
 from exactformer.certified.ball import Ball
@@ -27,7 +27,7 @@ from exactformer.checkpoints.safetensors import read_tensors, tensors_as_bytes
 from exactformer.messages import Refused
 from exactformer.numbers.formats import FORMATS
 from exactformer.reading import json_table, read_regular
-from exactformer.referee.judging import Referee, largest_row, outward_decimals
+from exactformer.referee.judging import Referee, largest_row
 from exactformer.referee.truth import Truth, truths
 
 FORMAT = "exactformer golden 1"
@@ -57,11 +57,17 @@ class Golden:
         places = {place["position"]: n for n, place in enumerate(said[prompt]["positions"])}
         at = max(places) if position is None else position
         if at not in places:
-            raise GoldenError(f"prompt {prompt}: position {at}: the file has {', '.join(map(str, list(places)[:8]))}")
+            raise GoldenError(f"prompt {prompt}: position {at}: {_holding(len(said[prompt]['ids']), places)}")
         return GoldenRow(self, prompt, at, said[prompt]["positions"][places[at]], self._index(prompt, at))
 
     def _index(self, prompt: int, position: int) -> tuple[int, ...]:
         return (prompt, position) if self.arrays["logits"].ndim == 3 else (prompt,)
+
+
+def _holding(tokens: int, places: Collection[int]) -> str:
+    if len(places) == tokens:
+        return f"the prompt has {tokens:,} tokens, so positions 0 to {tokens - 1:,}"
+    return f"the file has only the last one, {max(places):,}: make it with --all-positions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +165,7 @@ def _said(truth: Truth, position: int) -> dict[str, Any]:
     digits = [[token, proved_digits(*truth.logit(position, token), _DIGITS)] for token in largest(truth.logits, row, _SHOWN)]
     if isinstance(lead, str):
         return {"position": position, "token": None, "why": lead, "largest": digits}
-    margin = None if lead.margin is None else outward_decimals(lead.margin)
+    margin = None if lead.margin is None else list(outward_decimals(*lead.margin))
     return {
         "position": position, "token": lead.winner, "ties": list(lead.ties), "runner_up": lead.runner_up, "margin": margin,
         "largest": digits,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +12,12 @@ import numpy as np
 
 from exactformer.arithmetics import arithmetic
 from exactformer.certificates.comparison import StepErrors, step_errors
+from exactformer.certificates.ends import outward_decimals
 from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import CAP
 from exactformer.certified.ball import Ball
 from exactformer.model import Model, Step, forward
 from exactformer.model.arithmetics.shaken import shaken
-from exactformer.numbers.decimals import outwards
 from exactformer.numbers.formats import Format
 from exactformer.reading import times
 from exactformer.referee.outputs import Engine, Given, OutputsError
@@ -29,7 +28,6 @@ BEYOND = 3  # times the error of a careful pass: what is farther off was not com
 _STRETCH = 1.01  # an error is known well where the upper bound is at most this times the lower one
 _GUARD = 5  # bits beyond a unit of the format at which the first pass aims
 _KNOWN_WELL = 30  # where each error is to be known well, however small it happens to be
-_DIGITS = 12
 _SHAKEN = 5  # careful passes besides our own
 _FEW = 10  # tokens with the same number that are named
 
@@ -151,7 +149,7 @@ class _Prompt:
             self.settled &= not isinstance(lead, str)
             found |= {"verdict": None}
         if not isinstance(lead, str):
-            margin = None if lead.margin is None else outward_decimals(lead.margin)
+            margin = None if lead.margin is None else list(outward_decimals(*lead.margin))
             found |= {"true_token": lead.winner, "ties": list(lead.ties), "runner_up": lead.runner_up, "margin": margin}
         if self._errors is not None:
             found |= self._error_of(self._errors, row)
@@ -283,13 +281,8 @@ def _shaped(value: Any, shape: tuple[int, ...], where: str) -> Any:
 
 
 def _shortness(judged: Verdict) -> Record:
-    found: Record = {} if judged.short is None else {"short": outward_decimals(judged.short)}
+    found: Record = {} if judged.short is None else {"short": list(outward_decimals(*judged.short))}
     return found | ({"why": judged.why} if judged.why else {})
-
-
-def outward_decimals(ends: tuple[Fraction, Fraction]) -> list[str]:
-    low, high = ends
-    return [outwards(*low.as_integer_ratio(), _DIGITS, down=True), outwards(*high.as_integer_ratio(), _DIGITS, down=False)]
 
 
 def _plain(x: Any) -> float | None:

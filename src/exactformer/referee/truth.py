@@ -22,6 +22,7 @@ from exactformer.certified.limbs import BITS, FEWEST, carry, from_integers
 from exactformer.certified.scheduling import schedule_length
 from exactformer.model import InputError, Model, Step, forward
 from exactformer.numbers import Undecided
+from exactformer.numbers.digits import ball_fractions
 from exactformer.numbers.enclosure import precision
 
 _FIRST = 10  # limbs at which logarithms begin, where logits are floats
@@ -89,13 +90,7 @@ def _log_sum(logits: Ball, row: int, bits: int) -> tuple[Fraction, Fraction]:
         found = total.log() + top
         if not found.is_finite():
             raise InputError("log-probabilities: the sum of exponentials is not enclosed")
-        low, high = found.lower(), found.upper()
-        return _fraction(low), _fraction(high)
-
-
-def _fraction(exact: arb) -> Fraction:
-    mantissa, exponent = exact.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return ball_fractions(found)
 
 
 def truths(

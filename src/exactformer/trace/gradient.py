@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exactformer.arithmetics import adjoints, kind
-from exactformer.messages import quoted
+from exactformer.messages import quoted, short
 from exactformer.model import Model
 from exactformer.model.backward import backward
 from exactformer.model.fields import ConfigError
@@ -89,6 +89,10 @@ def usual_gradient(trace: Trace, targets: str = "") -> Gradient:
     """Of the loss of the target tokens, or else of the input itself; of a model without logits, from ones at the last position."""
     if trace.model.config.unembedding == "none":
         return gradient(trace, None, ones_at_the_end(trace))
+    config = trace.model.config
+    if not targets and config.outputs and not set(trace.tokens) <= set(config.outputs):
+        outputs = ", ".join(map(short, config.outputs[:8])) + ", …" * (len(config.outputs) > 8)
+        raise InputError(f"the input is no target, as the model says other tokens ({outputs}): give one of them for each position")
     return gradient(trace, targets or " ".join(trace.tokens))
 
 

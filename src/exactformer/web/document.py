@@ -63,12 +63,13 @@ def outline(trace: Trace, breaks: bool = True) -> dict[str, Any]:
             }
             for n, out in enumerate(trace.output)
         ],
-        "breaks": _breaks(trace) if breaks else [],
+        "breaks": applicable_mistakes(trace.model) if breaks else [],
     }
 
 
-def _breaks(trace: Trace) -> list[dict[str, str]]:
-    return _mistakes(trace.model.config, tuple((step.name, step.values.shape) for step in trace.weights))
+def applicable_mistakes(model: Model) -> list[dict[str, str]]:
+    """The mistakes that can be made in a model, each with what it does."""
+    return _mistakes(model.config, tuple((name, values.shape) for name, values in model.weights.named()))
 
 
 @functools.lru_cache(maxsize=64)  # they stay the same while somebody changes weights

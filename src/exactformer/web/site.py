@@ -22,6 +22,8 @@ from exactformer.lessons import lessons
 from exactformer.lessons.languages import languages
 from exactformer.lessons.shelf import Shelf
 from exactformer.messages import Refused
+from exactformer.model import Model, Step, forward
+from exactformer.model.arithmetics.counting import CountingArithmetic
 from exactformer.web import document, tasks, theories
 from exactformer.web.document import DIGITS
 from exactformer.web.holding import held
@@ -53,12 +55,15 @@ class SiteError(Refused):
 
 def write(
     folder: Path,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Callable[[int, int], None] = lambda done, total: None,
     names: Sequence[str] = examples(),
     taught: Sequence[str] = lessons(),
     own: Sequence[str] = (),
 ) -> int:
-    """Write the site, whole or not at all; how many bytes it has. `own` are files of lessons, which come before those `taught`."""
+    """Write the site, whole or not at all; how many bytes it has. `own` are files of lessons, which come before those `taught`.
+
+    `tell` hears how many of all pages are done: the passes, and the lessons in each language.
+    """
     _check(folder)
     size = 0
     with whole_folder(folder, 0o755) as made:
@@ -82,7 +87,7 @@ def _check(folder: Path) -> None:
 
 
 def files(
-    tell: Callable[[str], None], names: Sequence[str], taught: Sequence[str], own: Sequence[str] = ()
+    tell: Callable[[int, int], None], names: Sequence[str], taught: Sequence[str], own: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
     """The files of the site: names and texts."""
     shelf = Shelf.of(own)
@@ -94,13 +99,15 @@ def files(
     asked = _asked(pages.values())
     sources = dict.fromkeys(source for name in names for source in _sources(name)) | dict.fromkeys(_shown(pages.values()))
     passes: dict[str, str] = {}
-    for source in (*sources, *(source for source in asked if source not in sources)):
+    all_sources = (*sources, *(source for source in asked if source not in sources))
+    for source in all_sources:
+        tell(len(passes), len(all_sources) + len(pages))
         file = f"pass-{len(passes)}"
-        tell("-".join((source.example or source.name, *source.breaks)))
         passes[_key(source)] = file
         held = _held(source) if source in sources else _blank(source)
         yield f"data/{file}.js", data(file, held | {"exercises": _hidden(source, asked.get(source, ()))})
-    for name, page in pages.items():
+    for done, (name, page) in enumerate(pages.items(), len(passes) + 1):
+        tell(done, len(all_sources) + len(pages))
         yield f"data/{name}.js", data(name, page)
     listed = tasks.listed_lessons(own=own)
     listed["lessons"] = [each for each in listed["lessons"] if each["slug"] in slugs]
@@ -124,12 +131,25 @@ def data(name: str, value: Any) -> str:
 
 
 def _sources(name: str) -> Iterator[Source]:
-    """An example, and, where it is small, with each mistake that can be made in it."""
+    """An example, and, where it is small, with each mistake that can be made in it; no pass is computed for that."""
     source = Source(example=name)
     yield source
-    if sum(step.values.size for step in trace_of(source).steps) <= _MOST_NUMBERS:
-        for mistake in tasks.passed(source)["breaks"]:
+    worksheet = worksheet_of(source)
+    if _numbers(worksheet.model, worksheet.tokens) <= _MOST_NUMBERS:
+        for mistake in document.applicable_mistakes(worksheet.model):
             yield replace(source, breaks=(mistake["name"],))
+
+
+def _numbers(model: Model, tokens: tuple[str, ...]) -> int:
+    """About how many a pass has, from its wiring alone."""
+    sizes: list[int] = []
+
+    def note(step: Step) -> Any:
+        sizes.append(step.values.size)
+        return step.values
+
+    forward(model, model.ids(tokens), CountingArithmetic(), note)
+    return sum(sizes)
 
 
 def _shown(pages: Iterable[dict[str, Any]]) -> Iterator[Source]:

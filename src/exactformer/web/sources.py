@@ -67,10 +67,12 @@ class Source:
 @lru_cache(_KEPT)
 def worksheet_of(source: Source, length: int | None = None) -> Worksheet:
     """The worksheet with its changes and mistakes made; of a circuit, built for inputs up to another length."""
+    if source.breaks:
+        right = worksheet_of(replace(source, breaks=()), length)
+        return replace(right, model=broken(right.model, source.breaks))
     text = example_text(source.example) if source.example else source.worksheet
     worksheet = loads(text, source.example or source.name)
-    worksheet = edited(worksheet if length is None else worksheet.changed(length=length), source.edits)
-    return replace(worksheet, model=broken(worksheet.model, source.breaks)) if source.breaks else worksheet
+    return edited(worksheet if length is None else worksheet.changed(length=length), source.edits)
 
 
 _passes: OrderedDict[Source, Trace] = OrderedDict()
