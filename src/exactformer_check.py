@@ -30,7 +30,8 @@ from itertools import repeat
 from operator import add, getitem, mul
 from types import SimpleNamespace
 
-LARGEST = 1 << 23  # bytes of a JSON document or header
+LARGEST = 1 << 20  # bytes of the JSON of a model
+LONGEST = 1 << 23  # bytes of a certificate
 WORK = 1 << 20  # positions times bits
 FEWEST, MOST = 32, 4000  # bits
 ROOM = 128  # more bits for rotary angles
@@ -57,7 +58,7 @@ def opened(path):
     need(os.path.isfile(path), f"{path}: there is no such file")
     return open(path, "rb")
 
-def read_json(data, name):
+def read_json(data, name, most=LARGEST):
     """A JSON object, strictly: no key twice, decimals as the fractions that they are."""
 
     def once(pairs):
@@ -67,7 +68,7 @@ def read_json(data, name):
     def constant(text):
         raise BadInput(f"{name}: {text} is not a number to compute with")
 
-    need(len(data) <= LARGEST, f"{name}: is too large")
+    need(len(data) <= most, f"{name}: is too large")
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=once, parse_float=decimal,
                               parse_constant=constant)
@@ -250,7 +251,9 @@ def read_tensors(file, name):
     most = min(LARGEST, end - 8)
     length = natural(int.from_bytes(file.read(8), "little"), 2, most, f"{name}: header's length")
     header, start, reached, tensors = read_json(file.read(length), name), 8 + length, 8 + length, {}
-    header.pop("__metadata__", None)
+    said = header.pop("__metadata__", {})
+    texts = type(said) is dict and all(type(text) is str for text in said.values())
+    need(texts, f"{name}: __metadata__: is not a table of texts")
     for entry in header.values():
         good = type(entry) is dict and set(entry) == {"dtype", "shape", "data_offsets"}
         need(good and all(type(entry[key]) is list for key in ("shape", "data_offsets"))
@@ -1171,7 +1174,7 @@ def main(arguments):
     try:
         need(sys.byteorder == "little", "this machine is not little-endian")
         with opened(arguments[0]) as file:
-            document = read_json(file.read(LARGEST + 1), "the certificate")
+            document = read_json(file.read(LONGEST + 1), "the certificate", LONGEST)
         claims = check(document, arguments[1], arguments[3] if options else None)
     except Refused as error:
         word = "refused" if error.status == 1 else "bad input"

@@ -133,7 +133,7 @@ def test_llamas(dtype: str, tmp_path: Path) -> None:
         {"rope_scaling": {"type": "linear", "factor": 0.5}}, {"hidden_act": "tanh"}, {"rms_norm_eps": "1e-5"}, {"rms_norm_eps": -1},
         {"num_attention_heads": 3}, {"vocab_size": 6}, {"model_type": "gpt3"}, {"architectures": ["LlamaModel"]},
         {"tie_word_embeddings": True}, {"tie_word_embeddings": None}, {"mlp_bias": True}, {"head_dim": 5}, {"hidden_size": 10**9},
-        {"num_hidden_layers": 10**9},
+        {"num_hidden_layers": 4097}, {"id2label": {"0": "x" * (1 << 20)}},
     ],
 )  # fmt: skip
 def test_what_may_be_another_network_is_bad_input(change: dict[str, Any], tmp_path: Path) -> None:
@@ -143,6 +143,22 @@ def test_what_may_be_another_network_is_bad_input(change: dict[str, Any], tmp_pa
     (folder / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(exactformer_check.BadInput):
         network(folder)
+
+
+def test_limits_of_a_configuration(tmp_path: Path) -> None:
+    """A megabyte of JSON is read, and a byte more is not; with 4,096 layers it is the tensors that are missing."""
+    folder = write_llama(tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    text = json.dumps(config)
+    (folder / "config.json").write_text(text + " " * ((1 << 20) - len(text)))
+    assert network(folder).blocks == 2
+    (folder / "config.json").write_text(text + " " * ((1 << 20) - len(text) + 1))
+    with pytest.raises(exactformer_check.BadInput, match=r"config\.json: is too large"):
+        network(folder)
+    for layers, said in ((4096, r"tensor layers\.2\..*: is missing"), (4097, "layers: are too many")):
+        (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": layers}))
+        with pytest.raises(exactformer_check.BadInput, match=said):
+            network(folder)
 
 
 @pytest.mark.parametrize(
