@@ -350,8 +350,9 @@ def _typed(rng: random.Random, subject: Subject, place: Path) -> Forged:
     for entry in sorted(header.values(), key=lambda entry: entry["data_offsets"]):
         begin, stop = entry["data_offsets"]
         numbers = np.frombuffer(rest[begin:stop], "<f4") * np.float64(factor)
-        upper = (numbers.astype("<f4").view("<u4") >> 16).astype(code)
-        raw = (upper if kind == "BF16" else numbers.astype(code)).tobytes()
+        with np.errstate(over="ignore"):  # infinities are refused
+            raw = numbers.astype("<f4" if kind == "BF16" else code)
+        raw = ((raw.view("<u4") >> 16).astype(code) if kind == "BF16" else raw).tobytes()
         entry |= {"dtype": kind, "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode()
