@@ -391,18 +391,15 @@ def ideal_frequencies(rope, unit):
     logarithm, turn = log(rope.base, unit), 2 * pi(unit)
     found = []
     for i in range(rope.width // 2):
-        f = exp_minus(2 * i * logarithm // rope.width, unit)
+        f, share = exp_minus(2 * i * logarithm // rope.width, unit), 0
         if rope.kind == "llama3":
             turns = (rope.original * f << unit) // turn
             low, high = (edge.numerator * (1 << unit) // edge.denominator for edge in rope.edges)
             far = all(abs(turns - edge) >> 60 for edge in (low, high))
             need(far, "a rotary frequency is too near to an edge", Refused)
             share = min(max((turns - low << unit) // (high - low), 0), 1 << unit)
-            slow = f * rope.factor.denominator // rope.factor.numerator
-            f = slow + ((f - slow) * share >> unit)
-        else:
-            f = f * rope.factor.denominator // rope.factor.numerator
-        found.append(f)
+        slow = f * rope.factor.denominator // rope.factor.numerator
+        found.append(slow + ((f - slow) * share >> unit))
     return found
 
 def stored_frequencies(rope, unit):
@@ -658,10 +655,9 @@ class Network:
         else:
             parts = [part for key, count in zip("qkv", (heads, shared, shared))
                      for part in self.linear(x, at, key, [self.size] * count)]
-        q, k, v = parts[:heads], parts[heads : heads + shared], parts[heads + shared :]
-        q = [self.norm(part, at, "q_norm") for part in q]
-        k = [self.norm(part, at, "k_norm") for part in k]
-        parts = alike(q + k + v)
+        for n in range(heads + shared):
+            parts[n] = self.norm(parts[n], at, "q_norm" if n < heads else "k_norm")
+        parts = alike(parts)
         q, k, v = parts[:heads], parts[heads : heads + shared], parts[heads + shared :]
         if self.turns[block]:
             q, k = ([self.turns[block].turned(part) for part in parts] for parts in (q, k))
@@ -706,7 +702,7 @@ class Network:
     def leads(self, x, tokens, margins):
         """A lower bound of each token's lead over all others: by floats if they do, or exactly."""
         matrix = Matrix(self.tensors[self.head + ".weight"], True)
-        if not self.logit_cap and self.names["head"] + ".bias" not in self.tensors:
+        if not self.logit_cap and not self.tensor("", "head", ".bias"):
             found = float_leads(x, tokens, matrix)
             if all(lead > max(0, margin) for lead, margin in zip(found, margins)):
                 return found
@@ -714,7 +710,7 @@ class Network:
 
     def exact_leads(self, x, tokens, matrix):
         """From the exact products of the last rows (L13)."""
-        bias = self.tensors.get(self.names["head"] + ".bias")
+        bias = self.tensor("", "head", ".bias")
         biases = bias.rounded(x.bits) if bias else repeat(0)
         own, rivals = [None] * len(tokens), [None] * len(tokens)
         for token, ((row, w, _), b) in enumerate(zip(computed(x, matrix), biases)):
@@ -774,16 +770,10 @@ HARMLESS = """_attn_implementation_autoset _attn_implementation_internal _commit
 SUMMARY = """n_special predict_special_tokens summary_activation summary_first_dropout embed_dropout
     resid_dropout summary_last_dropout summary_proj_to_labels summary_type
     summary_use_proj""".split()  # noqa: SIM905
-FIXED = {  # keys that change nothing with these values, and some of single families
+FIXED = {  # keys that change nothing with these values
     "add_cross_attention": [False], "cross_attention_hidden_size": [None], "use_bfloat16": [False],
     "is_encoder_decoder": [False], "pruned_heads": [{}, None], "quantization_config": [None],
     "tie_encoder_decoder": [False]}
-GEMMA = {"use_bidirectional_attention": [False, None], "mlp_bias": [False]}
-MORE_FIXED = {
-    "gpt2": {"reorder_and_upcast_attn": [False, True]}, "phi": {"qk_layernorm": [False]},
-    "mistral": {"attention_bias": [False], "mlp_bias": [False]}, "qwen2": {"mlp_bias": [False]},
-    "qwen3": {"mlp_bias": [False]}, "gemma": GEMMA, "gemma2": GEMMA,
-    "gemma3_text": {**GEMMA, "attn_logit_softcapping": [None]}}
 NAMES = {  # of the tensors of Llama; an empty name: there is none
     "prefix": "model.", "words": "embed_tokens", "places": "", "block": "layers.{}.",
     "ln1": "input_layernorm", "ln1_post": "", "ln2": "post_attention_layernorm", "ln2_post": "",
@@ -798,23 +788,31 @@ GPT2 = {"prefix": "transformer.", "words": "wte", "places": "wpe", "block": "h.{
 FOUR = {"ln1_post": "post_attention_layernorm", "ln2": "pre_feedforward_layernorm",
         "ln2_post": "post_feedforward_layernorm", "turns": ""}
 HEADS = {"q_norm": "self_attn.q_norm", "k_norm": "self_attn.k_norm", "turns": ""}
-FAMILIES = {  # the name of the class, and what is called otherwise
-    "small": ("", GPT2), "gpt2": ("GPT2LMHeadModel", GPT2),
-    "llama": ("LlamaForCausalLM", {}), "mistral": ("MistralForCausalLM", {}),
-    "qwen2": ("Qwen2ForCausalLM", {"turns": ""}), "qwen3": ("Qwen3ForCausalLM", HEADS),
-    "gemma": ("GemmaForCausalLM", {}), "gemma2": ("Gemma2ForCausalLM", FOUR),
-    "gemma3_text": ("Gemma3ForCausalLM", {**FOUR, **HEADS}),
+SPLIT, CACHE, NO_BIAS = ["pretraining_tp"], ["cache_implementation"], {"mlp_bias": [False]}
+GEMMA = {"use_bidirectional_attention": [False, None], **NO_BIAS}
+FAMILIES = {  # name of the class, what is called otherwise; keys that are harmless, or FIXED, too
+    "small": ("", GPT2, SUMMARY, {}),
+    "gpt2": ("GPT2LMHeadModel", GPT2, SUMMARY, {"reorder_and_upcast_attn": [False, True]}),
+    "llama": ("LlamaForCausalLM", {}, SPLIT, {}),
+    "mistral": ("MistralForCausalLM", {}, SPLIT, {"attention_bias": [False], **NO_BIAS}),
+    "qwen2": ("Qwen2ForCausalLM", {"turns": ""}, SPLIT, NO_BIAS),
+    "qwen3": ("Qwen3ForCausalLM", HEADS, SPLIT, NO_BIAS),
+    "gemma": ("GemmaForCausalLM", {}, CACHE, GEMMA),
+    "gemma2": ("Gemma2ForCausalLM", FOUR, CACHE, GEMMA),
+    "gemma3_text": ("Gemma3ForCausalLM", {**FOUR, **HEADS}, CACHE,
+                    {**GEMMA, "attn_logit_softcapping": [None]}),
     "phi": ("PhiForCausalLM", {
         "ln2": "", "out": "self_attn.dense", "gate": "", "up": "mlp.fc1", "down": "mlp.fc2",
-        "ln_f": "final_layernorm"}),
+        "ln_f": "final_layernorm"}, [], {"qk_layernorm": [False]}),
     "gpt_neox": ("GPTNeoXForCausalLM", {
         "prefix": "gpt_neox.", "words": "embed_in", "q": "", "k": "", "v": "", "gate": "",
         "qkv": "attention.query_key_value", "out": "attention.dense", "up": "mlp.dense_h_to_4h",
         "down": "mlp.dense_4h_to_h", "ln_f": "final_layer_norm", "head": "embed_out",
-        "masks": "attention", "turns": "attention.rotary_emb.inv_freq"}),
+        "masks": "attention", "turns": "attention.rotary_emb.inv_freq"}, [], {}),
     "gpt_neo": ("GPTNeoForCausalLM", {
         **GPT2, "qkv": "", "q": "attn.attention.q_proj", "k": "attn.attention.k_proj",
-        "v": "attn.attention.v_proj", "out": "attn.attention.out_proj", "masks": "attn.attention"})}
+        "v": "attn.attention.v_proj", "out": "attn.attention.out_proj",
+        "masks": "attn.attention"}, SUMMARY, {})}
 
 SMALL = (None, "gpt", "openai-gpt", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "gopher-44m",
          "gpt-mini", "gpt-micro", "gpt-nano")  # model_type of minGPT
@@ -824,7 +822,7 @@ def described(c):
     n = Network()
     kind = n.kind = "small" if "block_size" in c.document else c.get("model_type")
     c.need(type(kind) is str and kind in FAMILIES, "model_type", "is not known here")
-    name, other = FAMILIES[kind]
+    name, other, harmless, fixed = FAMILIES[kind]
     n.names, gemma = {**NAMES, **other}, kind.startswith("gemma")
     if kind == "small":
         c.need(c.get("model_type") in SMALL, "model_type", "is not known here")
@@ -877,9 +875,7 @@ def described(c):
     n.tied = c.flag("tie_word_embeddings", gpt2 or neo or gemma)
     if kind == "small" and "tie_word_embeddings" not in c.document:
         n.tied = None if small(c) == "gelu" else False  # nanoGPT: where the file has no other head
-    c.finish(HARMLESS + (SUMMARY if gpt2 or neo else []) + (
-        ["pretraining_tp"] if kind in ("llama", "mistral", "qwen2", "qwen3") else
-        ["cache_implementation"] if gemma else []), {**FIXED, **MORE_FIXED.get(kind, {})})
+    c.finish(HARMLESS + harmless, {**FIXED, **fixed})
     return n
 
 def cap(c, key, usual):
@@ -887,10 +883,9 @@ def cap(c, key, usual):
 
 def small(c):
     """nanoGPT has the GELU, minGPT its tanh form; None: it shows signs of both, or of neither."""
-    nano = any(key in c.document for key in ("bias", "dropout"))
-    signs = ("model_type", "embd_pdrop", "resid_pdrop", "attn_pdrop")
-    mini = any(key in c.document for key in signs)
-    return None if nano == mini else "gelu" if nano else "gelu_new"
+    nano = c.document.keys() & {"bias", "dropout"}
+    mini = c.document.keys() & {"model_type", "embd_pdrop", "resid_pdrop", "attn_pdrop"}
+    return None if bool(nano) == bool(mini) else "gelu" if nano else "gelu_new"
 
 def activation(c, kind):
     if kind in ("gpt2", "small", "gpt_neo"):
@@ -1071,18 +1066,17 @@ def buffers(n, left):
 
 # ------------------------------------------------------------------------------- the check
 
-def read_model(folder, files, stack=None):
+def read_model(folder, files, stack):
     """config.json and the tensors, from files that have these SHA-256; `stack` closes them."""
     need(type(files) is dict and "config.json" in files, "the certificate: files: are not said")
     found, index = {}, "model.safetensors.index.json"
     for name, wanted in files.items():
         need(re.fullmatch(r"\w[\w.-]{0,200}", name), "the certificate: files: is no name of a file")
-        found[name], digest = opened(os.path.join(folder, name)), hashlib.sha256()
-        if stack:
-            stack.callback(found[name].close)
-        while block := found[name].read(1 << 20):
+        file, digest = stack.enter_context(opened(os.path.join(folder, name))), hashlib.sha256()
+        while block := file.read(1 << 20):
             digest.update(block)
-        found[name].seek(0)
+        file.seek(0)
+        found[name] = file
         same = digest.hexdigest() == wanted
         need(same, f"{name}: is not the file that the certificate is about", Refused)
     config = read_json(found.pop("config.json").read(LARGEST + 1), "config.json")
@@ -1122,10 +1116,10 @@ def checked(document, folder, stack, file, keep):
         need(good and type(claim["margin"]) is str, f"{name}: claims: are not described")
         position = natural(claim["position"], 0, len(ids) - 1, f"{name}: position")
         token = natural(claim["token"], 0, n.vocabulary - 1, f"{name}: token")
-        decimal(claim["margin"])
         claims.append((position, token, claim["margin"]))
     claims.sort()
-    positions, tokens, _ = zip(*claims)
+    positions, tokens, texts = zip(*claims)
+    margins = list(map(decimal, texts))
     need(len(set(positions)) == len(claims), f"{name}: claims: a position is there twice")
     if said is not document:
         consistent(document, ids, claims)
@@ -1133,10 +1127,9 @@ def checked(document, folder, stack, file, keep):
     products = Witness(file) if file else lambda x, matrix: computed(x, matrix, keep)
     x = n.final_rows(ids, positions, bits, products)
     need(not file or not file.read(1), "the witness goes on after its end", Refused)
-    margins = [decimal(margin) for _, _, margin in claims]
-    for (position, token, margin), lead in zip(claims, n.leads(x, tokens, margins)):
-        why = f"token {token} after position {position} is not shown to lead by {margin}"
-        need(lead > 0 and lead >= decimal(margin), why, Refused)
+    for (position, token, text), margin, lead in zip(claims, margins, n.leads(x, tokens, margins)):
+        why = f"token {token} after position {position} is not shown to lead by {text}"
+        need(lead > 0 and lead >= margin, why, Refused)
     return claims
 
 def consistent(document, ids, claims):

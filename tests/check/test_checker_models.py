@@ -206,6 +206,31 @@ def test_tensors_that_do_not_fit(change: str, tmp_path: Path) -> None:
         network(write_llama(tmp_path, tensors=tensors))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"{", b" {"),
+        (b"{", b'{"__metadata__": 7, '),
+        (b"{", b'{"__metadata__": {"a": 1}, '),
+        (b"F32", b"f32"),
+        (b"[0, ", b"[0.0, "),
+    ],
+)
+def test_headers_that_are_not_as_they_should_be(old: bytes, new: bytes, tmp_path: Path) -> None:
+    folder = write_llama(tmp_path, "F32")
+    path = folder / "model.safetensors"
+    data = path.read_bytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.dumps(json.loads(data[8:end])).encode()
+    assert old in header
+    for changed in (header, header.replace(old, new, 1)):
+        path.write_bytes(len(changed).to_bytes(8, "little") + changed + data[end:])
+        if changed == header:
+            assert network(folder).blocks == 2
+    with pytest.raises(exactformer_check.BadInput, match=r"header|not described"):
+        network(folder)
+
+
 def sorted_case(letters: tuple[int, ...]) -> None:
     answer = sorted(letters)
     ids = [*letters, *answer[:-1]]
