@@ -24,13 +24,14 @@ import secrets
 import struct
 import sys
 from array import array
+from collections import namedtuple
 from contextlib import ExitStack
 from fractions import Fraction
 from itertools import repeat
 from operator import add, getitem, mul
-from types import SimpleNamespace
 
-LARGEST = 1 << 23  # bytes of a JSON document or header
+LARGEST = 1 << 20  # bytes of the JSON of a model
+LONGEST = 1 << 23  # bytes of a certificate
 WORK = 1 << 20  # positions times bits
 FEWEST, MOST = 32, 4000  # bits
 ROOM = 128  # more bits for rotary angles
@@ -57,20 +58,17 @@ def opened(path):
     need(os.path.isfile(path), f"{path}: there is no such file")
     return open(path, "rb")
 
-def read_json(data, name):
+def read_json(data, name, most=LARGEST):
     """A JSON object, strictly: no key twice, decimals as the fractions that they are."""
 
     def once(pairs):
         need(len(dict(pairs)) == len(pairs), f"{name}: a key is there twice")
         return dict(pairs)
 
-    def constant(text):
-        raise BadInput(f"{name}: {text} is not a number to compute with")
-
-    need(len(data) <= LARGEST, f"{name}: is too large")
+    need(len(data) <= most, f"{name}: is too large")
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=once, parse_float=decimal,
-                              parse_constant=constant)
+                              parse_constant=decimal)
     except (ValueError, RecursionError):
         raise BadInput(f"{name}: is not JSON") from None
     need(type(document) is dict, f"{name}: is not a table")
@@ -99,9 +97,9 @@ class Fields:
     def need(self, condition, key, why):
         need(condition, f"{self.name}: {key}: {why}")
 
-    def count(self, key, usual=None, least=1):
+    def count(self, key, usual=None, least=1, most=(1 << 31) - 1):
         value = usual if self.get(key) is None else self.get(key)
-        return natural(value, least, (1 << 31) - 1, f"{self.name}: {key}")
+        return natural(value, least, most, f"{self.name}: {key}")
 
     def number(self, key, usual, least, most):
         value = self.get(key, usual)
@@ -131,9 +129,9 @@ class Fields:
 
 # ---------------------------------------------------------------------- weights, exactly
 
-FLOATS = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}  # and their bytes
-MASKS = {"BOOL": 1, "U8": 1}
-OTHERS = {"I8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8}
+WIDTHS = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2, "BOOL": 1, "U8": 1, "I8": 1, "I16": 2,
+          "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8}  # bytes of each type
+FLOATS = ("F64", "F32", "BF16", "F16")
 BYTES = range(256)
 
 class Weights:
@@ -205,7 +203,7 @@ class Tensor:
 
     def __init__(self, file, start, kind, shape):
         self.file, self.start, self.kind, self.shape = file, start, kind, tuple(shape)
-        self.width = {**FLOATS, **MASKS, **OTHERS}[kind]
+        self.width = WIDTHS[kind]
 
     def raw(self, first, count):
         self.file.seek(self.start + first * self.width)
@@ -249,15 +247,18 @@ def read_tensors(file, name):
     file.seek(0)
     most = min(LARGEST, end - 8)
     length = natural(int.from_bytes(file.read(8), "little"), 2, most, f"{name}: header's length")
-    header, start, reached, tensors = read_json(file.read(length), name), 8 + length, 8 + length, {}
-    header.pop("__metadata__", None)
+    data, start, reached, tensors = file.read(length), 8 + length, 8 + length, {}
+    header = read_json(data, name)
+    said = header.pop("__metadata__", {})
+    texts = type(said) is dict and all(type(text) is str for text in said.values())
+    need(data[:1] == b"{" and texts, f"{name}: header: is not as safetensors has it")
     for entry in header.values():
         good = type(entry) is dict and set(entry) == {"dtype", "shape", "data_offsets"}
-        need(good and all(type(entry[key]) is list for key in ("shape", "data_offsets"))
-             and len(entry["data_offsets"]) == 2 and len(entry["shape"]) <= 8
-             and all(type(n) is int and 0 <= n <= end for key in ("shape", "data_offsets")
-                     for n in entry[key])
-             and entry["dtype"] in [*FLOATS, *MASKS, *OTHERS], f"{name}: a tensor is not described")
+        lists = [entry["shape"], entry["data_offsets"]] if good else [None]
+        good = all(type(numbers) is list for numbers in lists) and entry["dtype"] in [*WIDTHS]
+        good = good and len(lists[0]) <= 8 and len(lists[1]) == 2
+        good = good and all(type(n) is int and 0 <= n <= end for numbers in lists for n in numbers)
+        need(good, f"{name}: a tensor is not described")
     for key, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         begin, stop = entry["data_offsets"]
         tensor = tensors[key] = Tensor(file, start + begin, entry["dtype"], entry["shape"])
@@ -390,18 +391,15 @@ def ideal_frequencies(rope, unit):
     logarithm, turn = log(rope.base, unit), 2 * pi(unit)
     found = []
     for i in range(rope.width // 2):
-        f = exp_minus(2 * i * logarithm // rope.width, unit)
+        f, share = exp_minus(2 * i * logarithm // rope.width, unit), 0
         if rope.kind == "llama3":
             turns = (rope.original * f << unit) // turn
             low, high = (edge.numerator * (1 << unit) // edge.denominator for edge in rope.edges)
             far = all(abs(turns - edge) >> 60 for edge in (low, high))
             need(far, "a rotary frequency is too near to an edge", Refused)
             share = min(max((turns - low << unit) // (high - low), 0), 1 << unit)
-            slow = f * rope.factor.denominator // rope.factor.numerator
-            f = slow + ((f - slow) * share >> unit)
-        else:
-            f = f * rope.factor.denominator // rope.factor.numerator
-        found.append(f)
+        slow = f * rope.factor.denominator // rope.factor.numerator
+        found.append(slow + ((f - slow) * share >> unit))
     return found
 
 def stored_frequencies(rope, unit):
@@ -428,13 +426,10 @@ def stored_frequencies(rope, unit):
     return found
 
 def stored_root(number, kind):
-    """The root as a float32, and then in the type of the embedding."""
-    root = single(math.sqrt(number))
-    if kind == "BF16":
-        code = struct.unpack("<I", struct.pack("<f", root))[0]
-        code += 0x7FFF + (code >> 16 & 1)
-        return struct.unpack("<f", struct.pack("<I", code >> 16 << 16))[0]
-    return struct.unpack("<e", struct.pack("<e", root))[0] if kind == "F16" else root
+    """The root as a float32, then in the type of the embedding: so many bits, rounded to even."""
+    share, power = math.frexp(single(math.sqrt(number)))
+    bits = {"BF16": 8, "F16": 11}.get(kind, 24)
+    return math.ldexp(round(math.ldexp(share, bits)), power - bits)
 
 class Turns:
     """Cosines and sines of position times frequency, with ROOM bits more than are needed (L5)."""
@@ -631,66 +626,58 @@ class Network:
 
     def prepare(self, reading, positions, bits):
         """Tables that depend on the reading: turns, and what embeddings are multiplied by."""
-        turns, self.embedding_square = {}, Fraction(self.dim if self.root else 1)
-        for rope in self.ropes:
-            if rope and id(rope) not in turns:
-                turns[id(rope)] = Turns(rope, reading, positions, bits)
-        self.turns = [turns.get(id(rope)) for rope in self.ropes]
-        if self.root and reading == "stored":
-            kind = self.tensors[self.names["words"] + ".weight"].kind
-            self.embedding_square = Fraction(stored_root(self.dim, kind)) ** 2
+        turns = {rope: Turns(rope, reading, positions, bits) for rope in set(self.ropes) - {None}}
+        self.turns, self.embedding_square = list(map(turns.get, self.ropes)), Fraction(1)
+        if self.root:
+            kind, self.embedding_square = self.tensor("", "words").kind, Fraction(self.dim)
+            if reading == "stored":
+                self.embedding_square = Fraction(stored_root(self.dim, kind)) ** 2
 
-    def norm(self, x, name):
-        t = self.tensors
-        bias = t.get(name + ".bias") if self.centred else None
-        gain = t[name + ".weight"]
+    def tensor(self, at, key, part=".weight"):
+        return self.tensors.get(at + self.names[key] + part)
+
+    def norm(self, x, at, key):
+        if not self.names[key]:
+            return x
+        gain, bias = self.tensor(at, key), self.tensor(at, key, ".bias")
         return norm(x, gain, bias, self.epsilon, self.centred, self.unit).trimmed()
 
-    def norm_after(self, x, at, key):
-        return self.norm(x, at + self.names[key]) if self.names[key] else x
+    def linear(self, x, at, key, sizes=None):
+        matrix = Matrix(self.tensor(at, key), self.by_rows)
+        return linear(x, matrix, self.tensor(at, key, ".bias"), self.products, sizes)
 
-    def linear(self, x, name, products, sizes=None):
-        matrix = Matrix(self.tensors[name + ".weight"], self.by_rows)
-        return linear(x, matrix, self.tensors.get(name + ".bias"), products, sizes)
-
-    def attention(self, x, block, at, positions, products):
-        names, heads, shared = self.names, self.heads, self.kv_heads
-        if names["qkv"]:
-            parts = self.linear(x, at + names["qkv"], products, [self.size] * (3 * heads))
-            step, by = (3, 1) if self.by_heads else (1, heads)
-            q, k, v = (parts[n * by : n * by + step * (heads - 1) + 1 : step] for n in range(3))
+    def attention(self, x, block, at, positions):
+        heads, shared = self.heads, self.kv_heads
+        if self.names["qkv"]:
+            parts = self.linear(x, at, "qkv", [self.size] * (3 * heads))
+            if self.by_heads:
+                parts = parts[0::3] + parts[1::3] + parts[2::3]
         else:
-            q, k, v = (self.linear(x, at + names[letter], products, [self.size] * count)
-                       for letter, count in zip("qkv", (heads, shared, shared)))
-        parts = alike(q + k + v)
+            parts = [part for key, count in zip("qkv", (heads, shared, shared))
+                     for part in self.linear(x, at, key, [self.size] * count)]
+        for n in range(heads + shared):
+            parts[n] = self.norm(parts[n], at, "q_norm" if n < heads else "k_norm")
+        parts = alike(parts)
         q, k, v = parts[:heads], parts[heads : heads + shared], parts[heads + shared :]
-        if names["q_norm"]:
-            q = [self.norm_of_head(part, at + names["q_norm"]) for part in q]
-            k = [self.norm_of_head(part, at + names["k_norm"]) for part in k]
         if self.turns[block]:
             q, k = ([self.turns[block].turned(part) for part in parts] for parts in (q, k))
         square = self.square / (block + 1) ** 2 if self.by_block else self.square
         done = [attention(part.taken(positions), k[h * shared // heads], v[h * shared // heads],
                           square, self.score_cap, self.windows[block], positions)
                 for h, part in enumerate(q)]
-        return self.linear(side_by_side(done).trimmed(), at + names["out"], products)[0].trimmed()
+        return self.linear(side_by_side(done).trimmed(), at, "out")[0].trimmed()
 
-    def norm_of_head(self, x, name):
-        return norm(x, self.tensors[name + ".weight"], None, self.epsilon, False, self.unit)
-
-    def mlp(self, x, at, products):
-        names = self.names
-        up = self.linear(x, at + names["up"], products)[0]
-        if names["gate"]:
-            gate, up = alike([self.linear(x, at + names["gate"], products)[0], up])
+    def mlp(self, x, at):
+        up = self.linear(x, at, "up")[0]
+        if self.names["gate"]:
+            gate, up = alike([self.linear(x, at, "gate")[0], up])
             hidden = times(activated(gate, self.activation), up)
         else:
             hidden = activated(up.trimmed(), self.activation)
-        return self.linear(hidden.trimmed(), at + names["down"], products)[0].trimmed()
+        return self.linear(hidden.trimmed(), at, "down")[0].trimmed()
 
     def embedded(self, ids, bits):
-        names, d = self.names, self.dim
-        words, places = (self.tensors.get(names[key] + ".weight") for key in ("words", "places"))
+        words, places, d = self.tensor("", "words"), self.tensor("", "places"), self.dim
         rows = [words.rounded(bits, self.embedding_square, i * d, d) for i in ids]
         if places:
             more = (places.rounded(bits, first=t * d, count=d) for t in range(len(ids)))
@@ -699,23 +686,23 @@ class Network:
 
     def final_rows(self, ids, wanted, bits, products):
         """The last norm's rows at the wanted positions."""
-        x, names, every = self.embedded(ids, bits), self.names, range(len(ids))
+        self.products, x = products, self.embedded(ids, bits)
         for block in range(self.blocks):
-            at, kept = names["block"].format(block), every if block < self.blocks - 1 else wanted
-            first = self.norm(x, at + names["ln1"])
-            y = self.attention(first, block, at, kept, products)
-            if len(kept) < len(x.values):  # after the last attention other positions do not matter
-                x, first = x.taken(kept), first.taken(kept)
-            before, x = x, added(x, self.norm_after(y, at, "ln1_post"))
-            y = self.norm_after(before if self.parallel else x, at, "ln2")
-            y = self.mlp(y if names["ln2"] else first, at, products)
-            x = added(x, self.norm_after(y, at, "ln2_post"))
-        return self.norm(x if self.blocks else x.taken(wanted), names["ln_f"])
+            at, last = self.names["block"].format(block), block == self.blocks - 1
+            first = self.norm(x, at, "ln1")
+            y = self.attention(first, block, at, wanted if last else range(len(ids)))
+            if last:  # other positions do not matter any more
+                x, first = x.taken(wanted), first.taken(wanted)
+            before, x = x, added(x, self.norm(y, at, "ln1_post"))
+            second = self.norm(before if self.parallel else x, at, "ln2")
+            y = self.mlp(second if self.names["ln2"] else first, at)
+            x = added(x, self.norm(y, at, "ln2_post"))
+        return self.norm(x if self.blocks else x.taken(wanted), "", "ln_f")
 
     def leads(self, x, tokens, margins):
         """A lower bound of each token's lead over all others: by floats if they do, or exactly."""
         matrix = Matrix(self.tensors[self.head + ".weight"], True)
-        bare = not self.logit_cap and self.names["head"] + ".bias" not in self.tensors
+        bare = not self.logit_cap and not self.tensor("", "head", ".bias")
         if bare and matrix.inputs < 1 << 20:
             found = float_leads(x, tokens, matrix)
             if all(lead > max(0, margin) for lead, margin in zip(found, margins)):
@@ -724,7 +711,7 @@ class Network:
 
     def exact_leads(self, x, tokens, matrix):
         """From the exact products of the last rows (L13)."""
-        bias = self.tensors.get(self.names["head"] + ".bias")
+        bias = self.tensor("", "head", ".bias")
         biases = bias.rounded(x.bits) if bias else repeat(0)
         own, rivals = [None] * len(tokens), [None] * len(tokens)
         for token, ((row, w, _), b) in enumerate(zip(computed(x, matrix), biases)):
@@ -788,16 +775,10 @@ HARMLESS = """_attn_implementation_autoset _attn_implementation_internal _commit
 SUMMARY = """n_special predict_special_tokens summary_activation summary_first_dropout embed_dropout
     resid_dropout summary_last_dropout summary_proj_to_labels summary_type
     summary_use_proj""".split()  # noqa: SIM905
-FIXED = {  # keys that change nothing with these values, and some of single families
+FIXED = {  # keys that change nothing with these values
     "add_cross_attention": [False], "cross_attention_hidden_size": [None], "use_bfloat16": [False],
     "is_encoder_decoder": [False], "pruned_heads": [{}, None], "quantization_config": [None],
     "tie_encoder_decoder": [False]}
-GEMMA = {"use_bidirectional_attention": [False, None], "mlp_bias": [False]}
-MORE_FIXED = {
-    "gpt2": {"reorder_and_upcast_attn": [False, True]}, "phi": {"qk_layernorm": [False]},
-    "mistral": {"attention_bias": [False], "mlp_bias": [False]}, "qwen2": {"mlp_bias": [False]},
-    "qwen3": {"mlp_bias": [False]}, "gemma": GEMMA, "gemma2": GEMMA,
-    "gemma3_text": {**GEMMA, "attn_logit_softcapping": [None]}}
 NAMES = {  # of the tensors of Llama; an empty name: there is none
     "prefix": "model.", "words": "embed_tokens", "places": "", "block": "layers.{}.",
     "ln1": "input_layernorm", "ln1_post": "", "ln2": "post_attention_layernorm", "ln2_post": "",
@@ -812,23 +793,31 @@ GPT2 = {"prefix": "transformer.", "words": "wte", "places": "wpe", "block": "h.{
 FOUR = {"ln1_post": "post_attention_layernorm", "ln2": "pre_feedforward_layernorm",
         "ln2_post": "post_feedforward_layernorm", "turns": ""}
 HEADS = {"q_norm": "self_attn.q_norm", "k_norm": "self_attn.k_norm", "turns": ""}
-FAMILIES = {  # the name of the class, and what is called otherwise
-    "small": ("", GPT2), "gpt2": ("GPT2LMHeadModel", GPT2),
-    "llama": ("LlamaForCausalLM", {}), "mistral": ("MistralForCausalLM", {}),
-    "qwen2": ("Qwen2ForCausalLM", {"turns": ""}), "qwen3": ("Qwen3ForCausalLM", HEADS),
-    "gemma": ("GemmaForCausalLM", {}), "gemma2": ("Gemma2ForCausalLM", FOUR),
-    "gemma3_text": ("Gemma3ForCausalLM", {**FOUR, **HEADS}),
+SPLIT, CACHE, NO_BIAS = ["pretraining_tp"], ["cache_implementation"], {"mlp_bias": [False]}
+GEMMA = {"use_bidirectional_attention": [False, None], **NO_BIAS}
+FAMILIES = {  # name of the class, what is called otherwise; keys that are harmless, or FIXED, too
+    "small": ("", GPT2, SUMMARY, {}),
+    "gpt2": ("GPT2LMHeadModel", GPT2, SUMMARY, {"reorder_and_upcast_attn": [False, True]}),
+    "llama": ("LlamaForCausalLM", {}, SPLIT, {}),
+    "mistral": ("MistralForCausalLM", {}, SPLIT, {"attention_bias": [False], **NO_BIAS}),
+    "qwen2": ("Qwen2ForCausalLM", {"turns": ""}, SPLIT, NO_BIAS),
+    "qwen3": ("Qwen3ForCausalLM", HEADS, SPLIT, NO_BIAS),
+    "gemma": ("GemmaForCausalLM", {}, CACHE, GEMMA),
+    "gemma2": ("Gemma2ForCausalLM", FOUR, CACHE, GEMMA),
+    "gemma3_text": ("Gemma3ForCausalLM", {**FOUR, **HEADS}, CACHE,
+                    {**GEMMA, "attn_logit_softcapping": [None]}),
     "phi": ("PhiForCausalLM", {
         "ln2": "", "out": "self_attn.dense", "gate": "", "up": "mlp.fc1", "down": "mlp.fc2",
-        "ln_f": "final_layernorm"}),
+        "ln_f": "final_layernorm"}, [], {"qk_layernorm": [False]}),
     "gpt_neox": ("GPTNeoXForCausalLM", {
         "prefix": "gpt_neox.", "words": "embed_in", "q": "", "k": "", "v": "", "gate": "",
         "qkv": "attention.query_key_value", "out": "attention.dense", "up": "mlp.dense_h_to_4h",
         "down": "mlp.dense_4h_to_h", "ln_f": "final_layer_norm", "head": "embed_out",
-        "masks": "attention", "turns": "attention.rotary_emb.inv_freq"}),
+        "masks": "attention", "turns": "attention.rotary_emb.inv_freq"}, [], {}),
     "gpt_neo": ("GPTNeoForCausalLM", {
         **GPT2, "qkv": "", "q": "attn.attention.q_proj", "k": "attn.attention.k_proj",
-        "v": "attn.attention.v_proj", "out": "attn.attention.out_proj", "masks": "attn.attention"})}
+        "v": "attn.attention.v_proj", "out": "attn.attention.out_proj",
+        "masks": "attn.attention"}, SUMMARY, {})}
 
 SMALL = (None, "gpt", "openai-gpt", "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "gopher-44m",
          "gpt-mini", "gpt-micro", "gpt-nano")  # model_type of minGPT
@@ -838,7 +827,7 @@ def described(c):
     n = Network()
     kind = n.kind = "small" if "block_size" in c.document else c.get("model_type")
     c.need(type(kind) is str and kind in FAMILIES, "model_type", "is not known here")
-    name, other = FAMILIES[kind]
+    name, other, harmless, fixed = FAMILIES[kind]
     n.names, gemma = {**NAMES, **other}, kind.startswith("gemma")
     if kind == "small":
         c.need(c.get("model_type") in SMALL, "model_type", "is not known here")
@@ -846,8 +835,8 @@ def described(c):
     neo, neox = kind == "gpt_neo", kind == "gpt_neox"
     n.dim, n.vocabulary = c.count("n_embd" if gpt2 else "hidden_size"), c.count("vocab_size")
     n.heads = c.count("n_head" if gpt2 else "num_heads" if neo else "num_attention_heads")
-    n.blocks = c.count("n_layer" if gpt2 else "num_layers" if neo else "num_hidden_layers", least=0)
-    c.need(n.blocks <= 1 << 12, "layers", "are too many")
+    layers = "n_layer" if gpt2 else "num_layers" if neo else "num_hidden_layers"
+    n.blocks = c.count(layers, least=0, most=1 << 12)
     usual = 4 * n.dim if gpt2 or neo else None
     n.inner = c.count("n_inner" if gpt2 else "intermediate_size", usual)
     n.kv_heads, n.size, free = n.heads, n.dim // n.heads, gemma or kind == "qwen3"
@@ -891,9 +880,7 @@ def described(c):
     n.tied = c.flag("tie_word_embeddings", gpt2 or neo or gemma)
     if kind == "small" and "tie_word_embeddings" not in c.document:
         n.tied = None if small(c) == "gelu" else False  # nanoGPT: where the file has no other head
-    c.finish(HARMLESS + (SUMMARY if gpt2 or neo else []) + (
-        ["pretraining_tp"] if kind in ("llama", "mistral", "qwen2", "qwen3") else
-        ["cache_implementation"] if gemma else []), {**FIXED, **MORE_FIXED.get(kind, {})})
+    c.finish(HARMLESS + harmless, {**FIXED, **fixed})
     return n
 
 def cap(c, key, usual):
@@ -901,10 +888,9 @@ def cap(c, key, usual):
 
 def small(c):
     """nanoGPT has the GELU, minGPT its tanh form; None: it shows signs of both, or of neither."""
-    nano = any(key in c.document for key in ("bias", "dropout"))
-    signs = ("model_type", "embd_pdrop", "resid_pdrop", "attn_pdrop")
-    mini = any(key in c.document for key in signs)
-    return None if nano == mini else "gelu" if nano else "gelu_new"
+    nano = c.document.keys() & {"bias", "dropout"}
+    mini = c.document.keys() & {"model_type", "embd_pdrop", "resid_pdrop", "attn_pdrop"}
+    return None if bool(nano) == bool(mini) else "gelu" if nano else "gelu_new"
 
 def activation(c, kind):
     if kind in ("gpt2", "small", "gpt_neo"):
@@ -977,6 +963,8 @@ def ropes(c, kind, size):
     two.finish()
     return found
 
+Rope = namedtuple("Rope", "kind base width factor edges original")
+
 def rope(c, tables, base, share, size, part):
     """From tables that agree, and from what stands outside of them."""
     read = []
@@ -990,21 +978,22 @@ def rope(c, tables, base, share, size, part):
                 table[key] = value
         read.append(table)
     c.need(read[0] == read[-1], "rope_scaling", "contradicts rope_parameters")
-    t, r = Fields(read[0], f"{c.name}: rope"), SimpleNamespace()
-    r.kind = t.choice("rope_type", {kind: kind for kind in ("default", "linear", "llama3")})
-    r.base = t.number("rope_theta", 10000, 1, 10**30)
+    t = Fields(read[0], f"{c.name}: rope")
+    kind = t.choice("rope_type", {kind: kind for kind in ("default", "linear", "llama3")})
+    base = t.number("rope_theta", 10000, 1, 10**30)
     share = t.number("partial_rotary_factor", part or 1, Fraction(1, 10**6) if part else 1, 1)
-    r.width = int(size * float(share))
-    t.need(r.width > 0 and r.width % 2 == 0, "partial_rotary_factor", "leaves no pairs")
-    r.factor = Fraction(1) if r.kind == "default" else t.number("factor", None, 1, 10**30)
-    if r.kind == "llama3":
+    width = int(size * float(share))
+    t.need(width > 0 and width % 2 == 0, "partial_rotary_factor", "leaves no pairs")
+    factor = Fraction(1) if kind == "default" else t.number("factor", None, 1, 10**30)
+    edges, original = (), 0
+    if kind == "llama3":
         least, ends = Fraction(1, 1 << 10), ("low_freq_factor", "high_freq_factor")
-        r.edges = [t.number(end, None, least, 1 << 20) for end in ends]
-        t.need(r.edges[1] - r.edges[0] >= least, ends[1], "is too small")
-        r.original = t.count("original_max_position_embeddings", c.count("max_position_embeddings"))
-        t.need(r.original <= 1 << 24, "original_max_position_embeddings", "is too large")
+        edges = tuple(t.number(end, None, least, 1 << 20) for end in ends)
+        t.need(edges[1] - edges[0] >= least, ends[1], "is too small")
+        positions = c.count("max_position_embeddings")
+        original = t.count("original_max_position_embeddings", positions, most=1 << 24)
     t.finish()
-    return r
+    return Rope(kind, base, width, factor, edges, original)
 
 def network(c, tensors):
     """The network of a configuration. Every tensor has its place and shape; no other is there."""
@@ -1023,24 +1012,17 @@ def network(c, tensors):
         shapes[names["places"] + ".weight"] = (n.length, d)
     if n.kind == "phi":
         shapes[names["head"] + ".bias"] = (n.vocabulary,)
-    norms = [(names["ln_f"], d, n.biases["norm"])]
+    parts = [(names["ln_f"], "norm", d)]
     for block in range(n.blocks):
-        at = names["block"].format(block)
-        for key, inputs, outputs, kind in (
-                ("q", d, wide, "qkv"), ("k", d, few, "qkv"), ("v", d, few, "qkv"),
-                ("qkv", d, 3 * wide, "qkv"), ("out", wide, d, "out"), ("gate", d, n.inner, "mlp"),
-                ("up", d, n.inner, "mlp"), ("down", n.inner, d, "mlp")):
-            if names[key]:
-                shape = (outputs, inputs) if n.by_rows else (inputs, outputs)
-                shapes[at + names[key] + ".weight"] = shape
-                if n.biases[kind]:
-                    shapes[at + names[key] + ".bias"] = (outputs,)
-        norms += [(at + names[key], d, n.biases["norm"])
-                  for key in ("ln1", "ln1_post", "ln2", "ln2_post") if names[key]]
-        norms += [(at + names[key], n.size, False) for key in ("q_norm", "k_norm") if names[key]]
-    for name, size, biased in norms:
-        shapes[name + ".weight"] = (size,)
-        shapes |= {name + ".bias": (size,)} if biased else {}
+        parts += [(names["block"].format(block) + names[key], *part) for key, *part in (
+            ("ln1", "norm", d), ("ln1_post", "norm", d), ("ln2", "norm", d),
+            ("ln2_post", "norm", d), ("q_norm", "norm", n.size), ("k_norm", "norm", n.size),
+            ("q", "qkv", wide, d), ("k", "qkv", few, d), ("v", "qkv", few, d),
+            ("qkv", "qkv", 3 * wide, d), ("out", "out", d, wide), ("gate", "mlp", n.inner, d),
+            ("up", "mlp", n.inner, d), ("down", "mlp", d, n.inner)) if names[key]]
+    for name, kind, *shape in parts:
+        shapes[name + ".weight"] = tuple(shape if n.by_rows else shape[::-1])
+        shapes |= {name + ".bias": (shape[0],)} if n.biases[kind] else {}
     for name, shape in shapes.items():
         tensor = n.tensors.get(name)
         need(tensor and tensor.shape == shape and tensor.kind in FLOATS,
@@ -1089,18 +1071,17 @@ def buffers(n, left):
 
 # ------------------------------------------------------------------------------- the check
 
-def read_model(folder, files, stack=None):
+def read_model(folder, files, stack):
     """config.json and the tensors, from files that have these SHA-256; `stack` closes them."""
     need(type(files) is dict and "config.json" in files, "the certificate: files: are not said")
     found, index = {}, "model.safetensors.index.json"
     for name, wanted in files.items():
         need(re.fullmatch(r"\w[\w.-]{0,200}", name), "the certificate: files: is no name of a file")
-        found[name], digest = opened(os.path.join(folder, name)), hashlib.sha256()
-        if stack:
-            stack.callback(found[name].close)
-        while block := found[name].read(1 << 20):
+        file, digest = stack.enter_context(opened(os.path.join(folder, name))), hashlib.sha256()
+        while block := file.read(1 << 20):
             digest.update(block)
-        found[name].seek(0)
+        file.seek(0)
+        found[name] = file
         same = digest.hexdigest() == wanted
         need(same, f"{name}: is not the file that the certificate is about", Refused)
     config = read_json(found.pop("config.json").read(LARGEST + 1), "config.json")
@@ -1140,10 +1121,10 @@ def checked(document, folder, stack, file, keep):
         need(good and type(claim["margin"]) is str, f"{name}: claims: are not described")
         position = natural(claim["position"], 0, len(ids) - 1, f"{name}: position")
         token = natural(claim["token"], 0, n.vocabulary - 1, f"{name}: token")
-        decimal(claim["margin"])
         claims.append((position, token, claim["margin"]))
     claims.sort()
-    positions, tokens, _ = zip(*claims)
+    positions, tokens, texts = zip(*claims)
+    margins = list(map(decimal, texts))
     need(len(set(positions)) == len(claims), f"{name}: claims: a position is there twice")
     if said is not document:
         consistent(document, ids, claims)
@@ -1151,20 +1132,19 @@ def checked(document, folder, stack, file, keep):
     products = Witness(file) if file else lambda x, matrix: computed(x, matrix, keep)
     x = n.final_rows(ids, positions, bits, products)
     need(not file or not file.read(1), "the witness goes on after its end", Refused)
-    margins = [decimal(margin) for _, _, margin in claims]
-    for (position, token, margin), lead in zip(claims, n.leads(x, tokens, margins)):
-        why = f"token {token} after position {position} is not shown to lead by {margin}"
-        need(lead > 0 and lead >= decimal(margin), why, Refused)
+    for (position, token, text), margin, lead in zip(claims, margins, n.leads(x, tokens, margins)):
+        why = f"token {token} after position {position} is not shown to lead by {text}"
+        need(lead > 0 and lead >= margin, why, Refused)
     return claims
 
 def consistent(document, ids, claims):
     """What the rest of a certificate says of ids and tokens is what is checked."""
     given, tokens = document.get("ids"), document.get("tokens")
-    good = type(given) is list and type(tokens) is list and given == ids[: len(given)]
+    good = type(given) is list and type(tokens) is list
     good = good and all(type(entry) is dict and "token" in entry for entry in tokens)
-    named = [entry["token"] for entry in tokens] if good else []
-    good = good and ids[len(given) :] == named[: len(ids) - len(given)]
-    good = good and all(named[p + 1 - len(given) :][:1] == [token] for p, token, _ in claims)
+    whole = given + [entry["token"] for entry in tokens] if good else []
+    good = good and len(given) <= len(ids) and whole[: len(ids)] == ids
+    good = good and all(whole[p + 1 : p + 2] == [token] for p, token, _ in claims)
     need(good and all(p + 1 >= len(given) for p, _, _ in claims),
          "the certificate: check: is about other ids or tokens than the rest of it", Refused)
 
@@ -1176,7 +1156,7 @@ def main(arguments):
     try:
         need(sys.byteorder == "little", "this machine is not little-endian")
         with opened(arguments[0]) as file:
-            document = read_json(file.read(LARGEST + 1), "the certificate")
+            document = read_json(file.read(LONGEST + 1), "the certificate", LONGEST)
         claims = check(document, arguments[1], arguments[3] if options else None)
     except Refused as error:
         word = "refused" if error.status == 1 else "bad input"

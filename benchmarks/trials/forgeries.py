@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import shutil
 import tempfile
@@ -34,7 +35,7 @@ from exactformer.model import InputError, forward
 from exactformer.model.arithmetics.arb import ArbArithmetic
 from exactformer.numbers.enclosure import precision
 
-NUMBER = 2600
+NUMBER = 4160
 _BITS = 700  # of the balls that claims are compared with
 _PRIMES = (2**61 - 1, 2**31 - 1, 2**89 - 1, 3)
 Said = dict[str, Any]
@@ -253,9 +254,7 @@ def _mangled(rng: random.Random, subject: Subject, place: Path) -> Forged:
     """A file of weights that is cut, padded or says what is not so, its hash renewed."""
     folder, said = _copy(subject, place)
     path = folder / "model.safetensors"
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    header, rest = json.loads(data[8 : 8 + length]), data[8 + length :]
+    header, rest = _header(path)
     entry = header[rng.choice(list(header))]
     match rng.randrange(9):
         case 0:
@@ -284,6 +283,165 @@ def _mangled(rng: random.Random, subject: Subject, place: Path) -> Forged:
     size = len(said_header) if rng.random() < 0.9 else rng.choice([0, 2**63, 10**9, len(said_header) - 1])
     path.write_bytes(size.to_bytes(8, "little") + said_header + rest)
     return said | {"files": _hashes(folder)}, folder, None
+
+
+def _header(path: Path) -> tuple[Said, bytes]:
+    """What a file of weights says of its tensors, and their bytes."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def _laid(rng: random.Random, subject: Subject, place: Path) -> Forged:
+    """Tensors that overlap, are there twice or say a little more than they should, the hash renewed."""
+    folder, said = _copy(subject, place)
+    path = folder / "model.safetensors"
+    header, rest = _header(path)
+    first, *_, last = header
+    begin, stop = header[first]["data_offsets"]
+    same = json.dumps(header[last])
+    twin = rng.choice(["transformer." + first, first.removeprefix("model."), "lm_head.weight", "lm_head.bias", "z"])
+    text = json.dumps(header)
+    changes: list[Said] = [
+        {last: header[last] | {"data_offsets": [begin, begin + header[last]["data_offsets"][1] - header[last]["data_offsets"][0]]}},
+        {first: header[first] | {"data_offsets": [False, stop]}}, {first: header[first] | {"data_offsets": [float(begin), stop]}},
+        {first: header[first] | {"strides": [1]}}, {first: header[first] | {"dtype": "f32"}}, {"z": header[first]},
+        {"z": {"dtype": "F32", "shape": [0], "data_offsets": [len(rest), len(rest)]}}, {"__metadata__": {"format": "pt"}},
+        {"__metadata__": 7}, {"__metadata__": {"a": [1]}}, {"__metadata__": {"x": "y" * (1 << 20)}},
+    ]  # fmt: skip
+    match rng.randrange(3):
+        case 0:
+            text = json.dumps(header | rng.choice(changes))
+        case 1:
+            text = rng.choice(
+                [f'{text[:-1]}, "{last}": {same}}}', text[:-1], text + " " * 9, text + "{}", " " + text, "\ufeff" + text]
+            )
+        case _:
+            more = rng.choice([rest[begin:stop], bytes(stop - begin)])
+            header[twin] = header[first] | {"data_offsets": [len(rest), len(rest) + stop - begin]}
+            text, rest = json.dumps(header), rest + more
+    path.write_bytes(len(text.encode()).to_bytes(8, "little") + text.encode() + rest)
+    return said | {"files": _hashes(folder)}, folder, None
+
+
+_ENDS = ("00000000", "00000080", "01000000", "ffff7f00", "00008000", "ffff7f7f", "0000807f", "0000c07f", "00007f7d0000803f")
+
+
+def _extreme(rng: random.Random, subject: Subject, place: Path) -> Forged:
+    """One tensor of numbers at the ends of float32: zeros, subnormals, the largest, all exponents, infinities."""
+    folder, said = _copy(subject, place)
+    path = folder / "model.safetensors"
+    header, rest = _header(path)
+    begin, stop = header[rng.choice(list(header))]["data_offsets"]
+    every = b"".join(((n % 2 << 31) + (n % 250 + 2 << 23) + n * 7919 % (1 << 23)).to_bytes(4, "little") for n in range(300))
+    odd = rng.choice([every, *map(bytes.fromhex, _ENDS)]) * (stop - begin)
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + rest[:begin] + odd[: stop - begin] + rest[stop:])
+    return said | {"files": _hashes(folder)}, folder, None
+
+
+def _typed(rng: random.Random, subject: Subject, place: Path) -> Forged:
+    """All tensors in another type, rounded to it or times a number."""
+    folder, said = _copy(subject, place)
+    header, rest = _header(folder / "model.safetensors")
+    kind, code = rng.choice([("F16", "<f2"), ("F64", "<f8"), ("BF16", "<u2"), ("I32", "<i4"), ("F32", "<f4")])
+    factor = rng.choice([1.0, 1.0, -1.0, 1.1] + ([1e300, 1e-300] if kind == "F64" else []))
+    data = b""
+    for entry in sorted(header.values(), key=lambda entry: entry["data_offsets"]):
+        begin, stop = entry["data_offsets"]
+        numbers = np.frombuffer(rest[begin:stop], "<f4") * np.float64(factor)
+        with np.errstate(over="ignore"):  # infinities are refused
+            raw = numbers.astype("<f4" if kind == "BF16" else code)
+        raw = ((raw.view("<u4") >> 16).astype(code) if kind == "BF16" else raw).tobytes()
+        entry |= {"dtype": kind, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return said | {"files": _hashes(folder)}, folder, None
+
+
+def _spelled(rng: random.Random, subject: Subject, place: Path) -> Forged:
+    """config.json in other words, or with rotary settings that contradict each other, its hash renewed."""
+    folder, said = _copy(subject, place)
+    text = (folder / "config.json").read_text()
+    theta, linear = {"rope_type": "default", "rope_theta": 5e5}, {"rope_type": "linear", "factor": 2.0}
+    edges = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0, "original_max_position_embeddings": 16}
+    more: list[Said] = [
+        {"rope_parameters": theta}, {"rope_scaling": linear}, {"rope_scaling": linear, "rope_parameters": linear | {"factor": 3.0}},
+        {"rope_scaling": edges | {"high_freq_factor": 4.0}}, {"rope_scaling": edges | {"high_freq_factor": 4.5}},
+        {"rope_scaling": {"rope_type": "default", "mscale": 1}}, {"num_attention_h\u0435ads": 2}, {"head_dim ": 4},
+        {"num_hidden_layers": rng.choice([0, 1, 3, 4097, 10**9])}, {"n_layer": 1}, {"n_ctx": 4},
+        {"num_key_value_heads": rng.choice([2, 0, True, None])}, {"tie_word_embeddings": True}, {"block_size": 8},
+        {"max_position_embeddings": rng.choice([3, 10**9])},
+        {"id2label": {"0": "x" * rng.choice([9, 1 << 20])}}, {"architectures": ["LlamaForCausalLM"]}, {"architectures": []},
+    ]  # fmt: skip
+    old, new = rng.choice([
+        ("{", '{"vocab_size": 8, '), ("{", '{"\\u0076ocab_size": 8, '), ("{", "\ufeff{"),
+        ("{", '{"x": ' + "[" * 5000 + "]" * 5000 + ", "),
+        ("_layers\": 2", "_layers\": 2.0"), ("1e-05", "1e400"), ("1e-05", "1e-999"), ("1e-05", "0." + "0" * 159 + "1"),
+        ("1e-05", "Infinity"), ("1e-05", "NaN"), ("1e-05", "1" * 5000), ("1e-05", "00001"), ("}", "}}"), ("}", "} "),
+    ])  # fmt: skip
+    text = text.replace(old, new, 1) if rng.random() < 0.5 else json.dumps(json.loads(text) | rng.choice(more))
+    (folder / "config.json").write_text(text, encoding="utf-8")
+    return said | {"files": _hashes(folder)}, folder, None
+
+
+def _margin(rng: random.Random, subject: Subject, place: Path) -> Forged:
+    """Margins and positions as nobody writes them, and as many bits as may be asked for."""
+    said = json.loads(json.dumps(subject.said))
+    claim = rng.choice(said["claims"])
+    odd = [
+        "0",
+        "-0",
+        "-5",
+        "1e-9",
+        "\u0661",
+        "0.1\n",
+        " 0.1",
+        "1_0",
+        "1/3",
+        "+1",
+        ".1",
+        "1.",
+        "0x1",
+        "1e9999",
+        "0e999",
+        0.1,
+        "0.1e-1",
+    ]
+    said |= {} if rng.random() < 0.9 else {"bits": 4000, "ids": (said["ids"] * 4)[: rng.choice([8, 16, 300])]}
+    claim[rng.choice(["margin", "margin", "position", "token"])] = rng.choice([*odd, True, -1, 2.0, 10**30])
+    return said, subject.folder, None
+
+
+def _placed(rng: random.Random, subject: Subject, place: Path) -> Forged:
+    """Files that are no files, and names that lead elsewhere."""
+    folder, said = _copy(subject, place)
+    name = rng.choice(list(said["files"]))
+    match rng.randrange(7):
+        case 0:
+            (folder / name).unlink()
+            os.mkfifo(folder / name)
+        case 1:
+            (folder / name).unlink()
+            (folder / name).symlink_to("/dev/zero")
+        case 2:
+            (folder / name).unlink()
+            (folder / name).mkdir()
+        case 3:
+            (folder / name).unlink()
+            (folder / name).symlink_to(folder / name)
+        case 4:
+            shutil.copy(folder / name, folder / "b.safetensors")
+            said["files"]["b.safetensors"] = said["files"][name]
+        case 5:
+            (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {}}))
+            said["files"] |= {"model.safetensors.index.json": hashlib.sha256(b'{"weight_map": {}}').hexdigest()}
+        case _:
+            said["files"][rng.choice(["..", ".", "", name + "\n", "./" + name, str(folder / name), name + "\0"])] = said["files"][
+                name
+            ]
+    return said, folder, None
 
 
 def _configured(rng: random.Random, subject: Subject, place: Path) -> Forged:
@@ -407,6 +565,12 @@ KINDS: dict[str, Callable[[random.Random, Subject, Path], Forged]] = {
     "a bit of a weight, hash renewed": partial(_flipped, renewed=True),
     "the file of weights, hash renewed": _mangled,
     "config.json, hash renewed": _configured,
+    "tensors that overlap or are there twice": _laid,
+    "weights at the ends of float32": _extreme,
+    "weights of another type": _typed,
+    "config.json, spelled otherwise": _spelled,
+    "margins and positions, spelled otherwise": _margin,
+    "files that are none": _placed,
     "the witness": _witness,
     "one product, all else computed from it": _consistent,
 }

@@ -134,7 +134,7 @@ def test_llamas(dtype: str, tmp_path: Path) -> None:
         {"rope_scaling": {"type": "linear", "factor": 0.5}}, {"hidden_act": "tanh"}, {"rms_norm_eps": "1e-5"}, {"rms_norm_eps": -1},
         {"num_attention_heads": 3}, {"vocab_size": 6}, {"model_type": "gpt3"}, {"architectures": ["LlamaModel"]},
         {"tie_word_embeddings": True}, {"tie_word_embeddings": None}, {"mlp_bias": True}, {"head_dim": 5}, {"hidden_size": 10**9},
-        {"num_hidden_layers": 10**9},
+        {"num_hidden_layers": 4097}, {"id2label": {"0": "x" * (1 << 20)}},
     ],
 )  # fmt: skip
 def test_what_may_be_another_network_is_bad_input(change: dict[str, Any], tmp_path: Path) -> None:
@@ -144,6 +144,22 @@ def test_what_may_be_another_network_is_bad_input(change: dict[str, Any], tmp_pa
     (folder / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(exactformer_check.BadInput):
         network(folder)
+
+
+def test_limits_of_a_configuration(tmp_path: Path) -> None:
+    """A megabyte of JSON is read, and a byte more is not; with 4,096 layers it is the tensors that are missing."""
+    folder = write_llama(tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    text = json.dumps(config)
+    (folder / "config.json").write_text(text + " " * ((1 << 20) - len(text)))
+    assert network(folder).blocks == 2
+    (folder / "config.json").write_text(text + " " * ((1 << 20) - len(text) + 1))
+    with pytest.raises(exactformer_check.BadInput, match=r"config\.json: is too large"):
+        network(folder)
+    for layers, said in ((4096, r"tensor layers\.2\..*: is missing"), (4097, "num_hidden_layers: is not from 0 to 4096")):
+        (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": layers}))
+        with pytest.raises(exactformer_check.BadInput, match=said):
+            network(folder)
 
 
 @pytest.mark.parametrize(
@@ -216,6 +232,31 @@ def test_tensors_that_do_not_fit(change: str, tmp_path: Path) -> None:
         tensors[name or "model.layers.0.self_attn.rotary_emb.inv_freq"] = np.array([1.0, 0.02])
     with pytest.raises(exactformer_check.BadInput, match="tensor"):
         network(write_llama(tmp_path, tensors=tensors))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"{", b" {"),
+        (b"{", b'{"__metadata__": 7, '),
+        (b"{", b'{"__metadata__": {"a": 1}, '),
+        (b"F32", b"f32"),
+        (b"[0, ", b"[0.0, "),
+    ],
+)
+def test_headers_that_are_not_as_they_should_be(old: bytes, new: bytes, tmp_path: Path) -> None:
+    folder = write_llama(tmp_path, "F32")
+    path = folder / "model.safetensors"
+    data = path.read_bytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.dumps(json.loads(data[8:end])).encode()
+    assert old in header
+    for changed in (header, header.replace(old, new, 1)):
+        path.write_bytes(len(changed).to_bytes(8, "little") + changed + data[end:])
+        if changed == header:
+            assert network(folder).blocks == 2
+    with pytest.raises(exactformer_check.BadInput, match=r"header|not described"):
+        network(folder)
 
 
 def sorted_case(letters: tuple[int, ...]) -> None:
