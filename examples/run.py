@@ -31,9 +31,18 @@ def executed(path: Path, seconds: int = 600) -> nbformat.NotebookNode:
 
 
 def texts(notebook: nbformat.NotebookNode) -> list[str]:
-    """What its cells give, as text."""
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    return [output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs]
+    """What its cells give, as text; what a cell prints comes in pieces, as the machine has time, and counts as one."""
+    found: list[str] = []
+    for cell in notebook.cells:
+        before = None
+        for output in cell.outputs if cell.cell_type == "code" else ():
+            text = output.get("text") or output.get("data", {}).get("text/plain", "")
+            if before is not None and before == output.get("name"):
+                found[-1] += text
+            else:
+                found.append(text)
+            before = output.get("name")
+    return found
 
 
 if __name__ == "__main__":

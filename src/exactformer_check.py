@@ -730,7 +730,8 @@ class Network:
 def float_leads(x, tokens, matrix):
     """The same from sums of products in floats, whose error is bounded (L13).
 
-    `tiny`: an entry of a row may be off by 2^-1000, and is multiplied by a weight that may be large.
+    `tiny`: an entry of a row may be off by 2^-1000, and is multiplied by a weight that may be
+    large.
     """
     floats = [[a / (1 << x.bits) for a in row] for row in x.values]
     sizes = [sum(map(abs, row)) for row in x.values]  # in ulps

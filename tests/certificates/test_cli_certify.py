@@ -19,7 +19,9 @@ from certify_tools import PROGRAM, run, write_model
 from children import PATIENCE, interruptible
 from exactformer.certificates.certificate import Certificate
 from exactformer.certified import OutOfRangeError
+from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.checkpoints import open_checkpoint
+from exactformer.cli.certify import command as certify_command
 from exactformer.decoding import generate as continued
 from exactformer.render.certificates import sparkline
 from exactformer.worksheets.worksheet import example_text
@@ -327,3 +329,8 @@ def test_a_matrix_in_many_slices_is_undecided() -> None:
     assert from_integers(thirds[:500], 336).count > 10
     with pytest.raises(OutOfRangeError, match=r"1,000 rows in \d+ slices"):
         from_integers(thirds, 336)
+
+
+def test_the_cap_is_that_of_certified_passes() -> None:
+    (cap,) = (option for option in certify_command.params if option.name == "cap")
+    assert (cap.type.min, cap.type.max, cap.default) == (FEWEST, MOST, MOST)  # type: ignore[attr-defined]

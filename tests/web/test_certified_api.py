@@ -113,7 +113,7 @@ def test_numbers_out_of_range_are_no_request(proving: Serving) -> None:
         {"tokens": 0},
         {"number": 0},
         {"top": 51},
-        {"cap": 20},
+        {"cap": 26},
         {"digits": 81},
         {"prompt": "3" * 20_001},
         {"model": "x"},

@@ -158,7 +158,7 @@ def test_numbers_out_of_range_are_named_and_nothing_is_asked(page: Page, proving
     line = page.get_by_role("alert")
     expect(line).to_have_text("tokens: 1 to 20")
     assert (tokens.input_value(), tokens.get_attribute("aria-invalid")) == ("99", "true")
-    asked(page, proving, "3", "&top=x&cap=20&digits=2.5")
+    asked(page, proving, "3", "&top=x&cap=26&digits=2.5")
     expect(line).to_have_text("logits shown: 1 to 50; precision limit: 4 to 25; decimals: 0 to 80")
     page.goto(f"{proving.address}/#certified?prompt=3&tokens=1&digits=")
     expect(line).to_have_text("decimals: 0 to 80")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.cli.common import (
     Whole,
+    cap_option,
     color_option,
     format_option,
     given,
@@ -63,13 +63,7 @@ _LONGEST = 65_536  # tokens of an input
 @reading_option
 @max_option(1, "How many tokens are to be proved, one after the other.")
 @click.option("--top", type=Whole(1, 1000), default=5, show_default=True, help="How many of the largest logits to show.")
-@click.option(
-    "--cap",
-    type=Whole(FEWEST, MOST),
-    default=MOST,
-    show_default=True,
-    help="The most precision to try, in limbs of 21 bits; then it is undecided.",
-)
+@cap_option
 @click.option("--digits", type=Whole(0, 80), default=0, help="Prove this many decimals of the largest logits.")
 @click.option("--audit", is_flag=True, help="Compute it again in the slow arithmetic arb, and check that both agree.")
 @click.option(

@@ -98,6 +98,12 @@ def max_option(default: int, help: str) -> Callable[[Callable[..., Any]], Callab
     return click.option("--max", "most", type=Whole(1), default=default, show_default=True, help=help)
 
 
+def cap_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Whose limits are those of certified.limbs, which help does not load."""
+    help = "The most precision to try, in limbs of 21 bits; then it is undecided."
+    return click.option("--cap", type=Whole(4, 25), default=25, show_default=True, help=help)(function)
+
+
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = click.Path(path_type=Path)
     help = "Write to a file, which is written whole or not at all."

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.cli.common import (
     DONE,
     INTERRUPTED,
     REFUTED,
     UNDECIDED,
-    Whole,
+    cap_option,
     color_option,
     columns,
     emit,
@@ -60,9 +59,7 @@ Reading = Literal["ideal", "stored"]
     help="Rotary angles as real numbers, or the floats that transformers computes for them. Default: stored, and where the other "
     "one has another token, that is said.",
 )  # fmt: skip
-@click.option(
-    "--cap", type=Whole(FEWEST, MOST), default=MOST, show_default=True, help="The most precision to try, in limbs of 21 bits."
-)  # fmt: skip
+@cap_option
 @click.option("--allow", type=click.Choice(("rounding",)), help="Tokens that are wrong by rounding do not make the status 1.")
 @click.option("--strict", is_flag=True, help="Numbers that are farther off than careful floats make the status 1.")
 @run_options

@@ -82,7 +82,7 @@ def _radii(claim: Claim) -> str:
 def log2(radius: str) -> float:
     """Of a decimal; −∞ for 0, and for the smallest radius that there is, which stands for an exact value.
 
-    >>> log2("0.25"), log2("3.88e-121"), log2("inf")
+    >>> log2("0.25"), log2("2.99e-154"), log2("inf")
     (-2.0, -inf, inf)
     """
     value = float(radius)
