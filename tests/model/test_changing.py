@@ -62,8 +62,13 @@ def test_the_change_reaches_the_pass() -> None:
         ("W_E[0,1]", "W_E[0,1]: is not a change of a weight: write W_E[0,1] = 1/2"),
         ("", ": is not a change of a weight: write W_E[0,1] = 1/2"),
         ("W_X[0,1] = 1", "W_X: is not a weight of the model (W_E, W_pos, blocks.0.attn.W_Q,"),
-        ("W_E[0] = 1", "W_E[0]: is not an entry: W_E is 4 × 18, counted from 0"),
-        ("W_E[4,0] = 1", "W_E[4,0]: is not an entry: W_E is 4 × 18, counted from 0"),
+        ("W_E[0] = 1", "W_E[0]: is not an entry: W_E is 4 × 18 (token, dimension), counted from 0; its last is W_E[3,17]"),
+        (
+            "blocks.0.attn.W_V[0,0] = 1",
+            "blocks.0.attn.W_V[0,0]: is not an entry: blocks.0.attn.W_V is 1 × 18 × 6 (head, row, column), counted from 0; "
+            "its last is blocks.0.attn.W_V[0,17,5]",
+        ),
+        ("W_E[4,0] = 1", "W_E[4,0]: is not an entry: W_E is 4 × 18 (token, dimension), counted from 0; its last is W_E[3,17]"),
         ("W_E[-1,0] = 1", "W_E[-1,0] = 1: is not a change of a weight: write W_E[0,1] = 1/2"),
         ("W_E[0,0] = one", "W_E: "),
         ("W_E[0,0] = 1/0", "W_E: "),

@@ -95,6 +95,24 @@ def test_strict_refuses_numbers_that_no_careful_program_has(folder: Path, engine
     assert judged(str(folder), str(engines / "faulty.npz"), "--strict")[0] == 1
 
 
+def test_numbers_of_a_narrower_format_are_noticed(folder: Path, tmp_path: Path) -> None:
+    numbers = np.linspace(-3, 3, len(IDS[0]) * 10, dtype=np.float32).reshape(len(IDS[0]), -1)
+    numbers = np.resize(numbers, logits(folder, "float32")[0][0].shape)
+    rounded = {"plain": numbers, "half": numbers.astype(np.float16).astype(np.float32)}
+    rounded["brain"] = torch.tensor(numbers).bfloat16().float().numpy()
+    rounded["narrow"] = rounded["brain"].astype(np.float16)
+    for name, rows in rounded.items():
+        np.save(tmp_path / name, rows)
+    files = [str(tmp_path / f"{name}.npy") for name in rounded]
+    asked = (str(folder), "--ids", " ".join(map(str, IDS[0])), "--outputs", *files)
+    _, said, _ = judged(*asked)
+    for name, format in (("half", "float16"), ("brain", "bfloat16")):
+        assert f"{name}: judged as float32, but all its numbers are {format}'s: --dtype {name}={format} judges it so" in said
+    assert "narrow: judged as float16, but all its numbers are bfloat16's" in said
+    assert "plain: judged" not in said
+    assert "half: judged" not in judged(*asked, "--dtype", "half=float16")[1]
+
+
 def test_a_wrong_token_is_status_1_and_named(folder: Path, tmp_path: Path) -> None:
     numbers, _ = logits(folder, "float32")
     worst = numbers[:, -1].argmin(axis=-1)

@@ -203,7 +203,8 @@ def _judged(
 
 
 def _joined(report: Judgements, other: Judgements) -> Judgements:
-    return replace(report, engines=report.engines + other.engines, records=report.records + other.records)
+    known = tuple(replace(engine, narrower="") for engine in other.engines)  # that was said of the engine itself
+    return replace(report, engines=report.engines + known, records=report.records + other.records)
 
 
 def _pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:

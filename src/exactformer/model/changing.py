@@ -11,10 +11,11 @@ from typing import Any
 from exactformer.messages import short
 from exactformer.model.ablating import ModelPart, without
 from exactformer.model.arithmetics.exact import ExactArithmetic
+from exactformer.model.config import Config
 from exactformer.model.fields import ConfigError
 from exactformer.model.forward import Model
 from exactformer.model.layers.norm import Norm, NormWeights
-from exactformer.model.weights import rebuilt_weights
+from exactformer.model.weights import declared, rebuilt_weights
 from exactformer.numbers import array, exact
 
 _SILENT = re.compile(r"\s*(blocks\.[0-9]+\.(?:attn\.head\.[0-9]+|mlp))\s*=\s*zero\s*")
@@ -37,7 +38,7 @@ def with_weights(model: Model, changes: Iterable[str]) -> Model:
         if (found := _SILENT.fullmatch(change)) is not None:
             silent.append(ModelPart.named(found[1], model.config))
             continue
-        name, place, number = _parsed(change, values)
+        name, place, number = _parsed(change, values, model.config)
         if name not in copied:
             values[name] = ExactArithmetic().load(values[name]).copy()  # of the floats of a checkpoint, their values
             copied.add(name)
@@ -69,7 +70,7 @@ def with_norm(model: Model, norm: Norm) -> Model:
     return Model(replace(config, norm=norm, epsilon=epsilon), replace(model.weights, blocks=blocks))
 
 
-def _parsed(change: str, values: dict[str, Any]) -> tuple[str, tuple[int, ...], Any]:
+def _parsed(change: str, values: dict[str, Any], config: Config) -> tuple[str, tuple[int, ...], Any]:
     match = _CHANGE.fullmatch(change)
     if match is None:
         raise ConfigError(short(change), "is not a change of a weight: write W_E[0,1] = 1/2")
@@ -79,8 +80,12 @@ def _parsed(change: str, values: dict[str, Any]) -> tuple[str, tuple[int, ...], 
     written, shape = match[2].replace(",", " ").split(), values[name].shape
     place = tuple(int(number) if len(number) <= 18 else sys.maxsize for number in written)
     if len(place) != len(shape) or any(i >= n for i, n in zip(place, shape, strict=True)):
+        words = [axis.word for axis in declared(config)[name].axes]
+        words[-2:] = words[-2:] if len(set(words[-2:])) == len(words[-2:]) else ["row", "column"]
+        sizes, last = " × ".join(map(str, shape)), ",".join(str(size - 1) for size in shape)
         raise ConfigError(
-            f"{name}[{short(match[2].strip())}]", f"is not an entry: {name} is {' × '.join(map(str, shape))}, counted from 0"
+            f"{name}[{short(match[2].strip())}]",
+            f"is not an entry: {name} is {sizes} ({', '.join(words)}), counted from 0; its last is {name}[{last}]",
         )
     try:
         return name, place, exact(match[3].strip())

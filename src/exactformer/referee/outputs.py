@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from exactformer.messages import Refused
 from exactformer.model import Model
-from exactformer.numbers.formats import Format
+from exactformer.numbers.formats import FORMATS, Format
 from exactformer.reading import times
 
 
@@ -66,6 +66,23 @@ class Engine:
     prompts: Sequence[Given]
     quantised: bool = False
     sampled: bool = False
+    narrower: str = ""  # a format of fewer bits that holds all numbers, where there is one; known when it is judged
+
+    def judged(self) -> Engine:
+        """What is kept of it in a report: not what it gave."""
+        return replace(self, prompts=(), narrower=self._narrower())
+
+    def _narrower(self) -> str:
+        numbers = [
+            rows for given in self.prompts for rows in (given.logits, given.logprobs, *given.steps.values()) if rows is not None
+        ]
+        formats = sorted(FORMATS.values(), key=lambda format: format.precision)
+        found = (
+            format.name
+            for format in formats
+            if format.precision < self.format.precision and all(_holds(format, rows) for rows in numbers)
+        )
+        return next(found, "") if any(map(np.any, numbers)) else ""
 
     def checked(self, model: Model) -> Engine:
         """The same, if every prompt and every row fits the model."""
@@ -81,6 +98,12 @@ class Engine:
             for what, problem in _problems(given, size):
                 raise OutputsError(f"{where}: {what}: {problem}")
         return self
+
+
+def _holds(format: Format, rows: Any) -> bool:
+    """Are all of these numbers of the format?"""
+    values = np.asarray(rows).astype(np.float64)
+    return bool((format.nearest(values) == values).all())
 
 
 def _problems(given: Given, size: int) -> Iterator[tuple[str, str]]:

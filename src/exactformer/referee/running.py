@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -156,7 +156,7 @@ def judge_all(
         found[number] = result["records"]
     records = [{"engine": record["engine"], "prompt": number} | record for number in range(len(cases)) for record in found[number]]
     prompts = tuple(engines[case[0][0]].prompts[case[0][1]].ids for case in cases)
-    return Judgements(tuple(replace(engine, prompts=()) for engine in engines), prompts, tuple(records), model_hash(models.judged))
+    return Judgements(tuple(engine.judged() for engine in engines), prompts, tuple(records), model_hash(models.judged))
 
 
 def _check(result: Any) -> None:

@@ -112,6 +112,11 @@ def conclusions(report: Judgements) -> list[str]:
     """What a reader should know before the details."""
     lines = []
     for engine in report.engines:
+        if engine.narrower:
+            lines.append(
+                f"{engine.name}: judged as {engine.format.name}, but all its numbers are {engine.narrower}'s: "
+                f"--dtype {engine.name}={engine.narrower} judges it so"
+            )
         counts, first = report.counts(engine.name), report.first_steps(engine.name)
         wrong = sum(counts.values()) - counts[RIGHT]
         if first and not wrong and not engine.sampled:
