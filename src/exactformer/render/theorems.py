@@ -198,7 +198,7 @@ def _weight(claim: PatternClaim, low: str, high: str) -> str:
         return low
     if above < bound or (above == bound and not claim.at_least):
         return f"at most {high}"
-    if below > max(bound, 0) or (below == bound > 0 and claim.at_least):
+    if below > 0 and (below > bound or (below == bound and claim.at_least)):
         return f"at least {low}"
     return f"between {low} and {high}"
 
