@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from flint import arb
 
 from cli_runs import refused, run
 from exactformer.circuits.matrices import CircuitTable
@@ -16,8 +17,9 @@ from exactformer.model import Model
 from exactformer.numbers import array, exact
 from exactformer.proofs.attending import prove_pattern
 from exactformer.proofs.chunks import RunError
-from exactformer.proofs.patterns import PatternClaim
+from exactformer.proofs.patterns import PatternClaim, PatternReport
 from exactformer.proofs.report import Report
+from exactformer.render.theorems import nearest_weight
 from exactformer.trace import run as traced
 from exactformer.worksheets import load
 from random_models import random_array, random_model
@@ -75,6 +77,36 @@ def test_the_command_proves_patterns_and_refutes_them() -> None:
     assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "refuted")
     assert "does not go with --pattern" in refused(*asked, "0.0 previous >= 1", "--count")
     assert "--format html: goes with --count" in refused(*asked, "0.0 previous >= 1", "--format", "html")
+
+
+def test_what_is_printed_of_a_weight_is_true_of_it() -> None:
+    """Of a weight of some 4e-44 floats prove that it is tiny, and no bare 0 is printed."""
+    lines = run("prove", "induction", "--length", "4", "--workers", "1", "--pattern", "1.0 previous >= 0.3").stdout.splitlines()
+    near = next(line for line in lines if line.startswith("farthest beyond the bound: "))
+    weight, place = near.removeprefix("farthest beyond the bound: at most ").split(", ", 1)
+    model = load("induction").model
+    tokens = place.removeprefix("at position 3 of ").split()
+    true = traced(model, tokens, "arb")["blocks.1.attn.pattern"].values[0][3, 2]
+    assert 0 < true < arb(weight)
+    assert float(weight) < 1e-30
+    assert f"  refuted: {place} the weight is at most {weight}" in lines
+    assert "REFUTED: of 256 passes, 208 proved, 48 refuted; the first 10 of 48" in lines
+    assert len([line for line in lines if line.startswith("  refuted: ")]) == 10
+
+
+@pytest.mark.parametrize(
+    ("claim", "ends", "said"),
+    [
+        (">= 0.3", ("0", "1e-34"), "at most 1e-34"), (">= 0.3", ("0.4", "0.5"), "at least 0.4"),
+        (">= 0.3", ("0.2", "0.5"), "between 0.2 and 0.5"), ("<= 0.3", ("0.4", "0.5"), "at least 0.4"),
+        ("<= 0.3", ("0", "0.1"), "at most 0.1"), (">= 0.3", ("0", "0.3"), "between 0 and 0.3"),
+        (">= 0", ("0", "0.5"), "between 0 and 0.5"), (">= 0.3", ("0.3", "0.5"), "at least 0.3"),
+        ("<= 0.3", ("0.1", "0.3"), "at most 0.3"), ("<= 0.3", ("0.3", "0.5"), "between 0.3 and 0.5"), (">= 0.3", ("0", "0"), "0"),
+    ],
+)  # fmt: skip
+def test_of_a_weight_the_end_that_settles_the_claim_is_told(claim: str, ends: tuple[str, str], said: str) -> None:
+    read = PatternClaim.read(f"0.0 previous {claim}", load("induction").model.config)
+    assert nearest_weight(PatternReport(read, 2, 20, 16, nearest=(("a", "b"), 1, *ends))) == said
 
 
 def test_the_command_proves_that_a_rule_fails_without_a_head() -> None:

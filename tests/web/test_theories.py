@@ -80,7 +80,8 @@ def test_a_theorem_about_a_pattern_is_that_of_the_command(claim: str, verdict: s
     assert found["told"] in text
     if report["nearest"] is not None:
         assert report["nearest"].items() <= found["nearest"].items()
-        assert f"nearest to the bound: {found['nearest']['weight']}, at position" in text
+        where = "farthest beyond" if verdict == "refuted" else "nearest to"
+        assert f"{where} the bound: {found['nearest']['weight']}, at position" in text
 
 
 def test_the_weight_nearest_to_a_bound_can_be_looked_at() -> None:

@@ -174,7 +174,7 @@ class _Found:
         found: list[list[Any]] = [[n, position, *ends] for n, (position, ends) in self.alone.items()]
         if (least := self.low.min()) < np.inf:
             n = int((self.low <= least + _ALIKE).argmax())
-            found.append([n, int(self.positions[n]), *self._ends(float(least), float(self.high[n]))])
+            found.append([n, int(self.positions[n]), *self._ends(float(self.low[n]), float(self.high[n]))])
         return min(found, key=lambda entry: (self.claim.nearness(*entry[2:]), entry[0]), default=None)
 
     def failed(self, n: int) -> list[Any]:

@@ -13,8 +13,8 @@ from exactformer.model import InputError
 from exactformer.numbers.decimals import outwards
 from exactformer.painting import Paint, judged, plain
 from exactformer.proofs.domain import Tokens
-from exactformer.proofs.patterns import PatternReport, Unproved
-from exactformer.proofs.report import CLAIMS, PROVED, REFUTED, Failure, Report
+from exactformer.proofs.patterns import PatternClaim, PatternReport, Unproved
+from exactformer.proofs.report import CLAIMS, PROVED, REFUTED, UNDECIDED, Failure, Report
 from exactformer.proofs.search import Strength
 from exactformer.render import json as as_json
 from exactformer.render.tables import entry, grid
@@ -149,8 +149,9 @@ def pattern_text(report: PatternReport) -> str:
     lines = [f"Theorem: {_pattern_statement(report)}.", "", pattern_told(report)]
     if report.nearest is not None:
         tokens, position, _, _ = report.nearest
-        lines.append(f"nearest to the bound: {nearest_weight(report)}, at position {position} of {' '.join(tokens)}")
-    lines += ["", report.verdict.upper(), *(f"  {line}" for line in pattern_lines(report))]
+        where = "farthest beyond" if report.verdict == REFUTED else "nearest to"
+        lines.append(f"{where} the bound: {nearest_weight(report)}, {_at(tokens, position)}")
+    lines += ["", _pattern_counted(report), *(f"  {line}" for line in pattern_lines(report))]
     return "\n".join(lines) + "\n"
 
 
@@ -162,25 +163,44 @@ def pattern_told(report: PatternReport) -> str:
     return f"{report.passes:,} passes, which hold the patterns of {report.sequences:,} sequences"
 
 
+def _pattern_counted(report: PatternReport) -> str:
+    """The verdict; and where not all is proved, of how many passes, and how many of the others are listed."""
+    if report.verdict == PROVED:
+        return report.verdict.upper()
+    counts = ", ".join(f"{number:,} {verdict}" for verdict, number in report.counts.items() if number or verdict != UNDECIDED)
+    others = report.passes - report.counts[PROVED]
+    listed = f"; the first {len(report.failures)} of {others:,}" if len(report.failures) < others else ""
+    return f"{report.verdict.upper()}: of {report.passes:,} passes, {counts}{listed}"
+
+
 def nearest_weight(report: PatternReport) -> str:
-    """Of the weight that is nearest to the bound, the end that may be nearer."""
+    """What is proved of the weight that is nearest to the bound, or farthest beyond it."""
     assert report.nearest is not None
-    return report.nearest[2] if report.claim.at_least else report.nearest[3]
+    return _weight(report.claim, *report.nearest[2:])
 
 
 def pattern_lines(report: PatternReport) -> list[str]:
     """The sequences of which the claim is not proved, a line each."""
-    return [_unproved(failure, report.claim.at_least) for failure in report.failures]
+    return [_unproved(failure, report.claim) for failure in report.failures]
 
 
-def _unproved(failure: Unproved, at_least: bool) -> str:
-    """Of a weight that is too small the high end, which shows that it is; of one that is too large the low end."""
+def _unproved(failure: Unproved, claim: PatternClaim) -> str:
     if failure.weight is None:
         return f"{failure.verdict}: {' '.join(failure.tokens)}"
     position, low, high = failure.weight
-    refuting = f"at most {high}" if at_least else f"at least {low}"
-    weight = refuting if failure.verdict == REFUTED else f"between {low} and {high}"
-    return f"{failure.verdict}: {_at(failure.tokens, position)} the weight is {weight}"
+    return f"{failure.verdict}: {_at(failure.tokens, position)} the weight is {_weight(claim, low, high)}"
+
+
+def _weight(claim: PatternClaim, low: str, high: str) -> str:
+    """Of a weight between two decimals, the end that settles the claim; both where none does, or where it says nothing."""
+    below, above, bound = Fraction(low), Fraction(high), claim.bound.fraction
+    if below == above:
+        return low
+    if above < bound or (above == bound and not claim.at_least):
+        return f"at most {high}"
+    if below > max(bound, Fraction(0)) or (below == bound > 0 and claim.at_least):
+        return f"at least {low}"
+    return f"between {low} and {high}"
 
 
 def pattern_document(report: PatternReport) -> dict[str, Any]:
