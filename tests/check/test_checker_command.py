@@ -72,6 +72,7 @@ def test_the_certificate_of_the_readme_is_what_certify_says() -> None:
     [
         {"ids": [346, 348, 261, 327, 12, 405]}, {"claims": [{"position": 3, "token": 13, "margin": "1"}]},
         {"claims": [{"position": 3, "token": 12, "margin": "11.5"}]}, {"claims": [{"position": 2, "token": 12, "margin": "1"}]},
+        {"claims": []}, {"claims": [{"position": 3, "token": 12, "margin": "1"}]},
     ],
 )  # fmt: skip
 def test_certify_refuses_a_check_that_does_not_follow(change: dict[str, Any], tmp_path: Path) -> None:
@@ -81,6 +82,43 @@ def test_certify_refuses_a_check_that_does_not_follow(change: dict[str, Any], tm
     done = cli("certify", "stories", "--verify", str(tmp_path / "c.json"))
     assert done.returncode == 1
     assert "check: does not follow from the rest of the certificate" in done.stdout
+    done = cli("certify", "stories", "--verify", str(tmp_path / "c.json"), "--independent")
+    assert done.returncode == 1
+    assert "check: does not follow from the rest of the certificate" in done.stdout
+    assert "accepted" not in done.stdout
+
+
+def test_a_file_that_was_changed_is_not_given_to_the_checker(tmp_path: Path) -> None:
+    document = json.loads(CERTIFICATE.read_text())
+    document["tokens"][1]["margin"] = ["0.001", "0.002"]
+    file = tmp_path / "c.json"
+    for text, why in (
+        (document, "sha256: the checksum does not fit"),
+        (document | {"sha256": checksum(document)}, "check: does not follow from"),
+    ):
+        file.write_text(json.dumps(text))
+        done = cli("certify", "stories", "--verify", str(file), "--independent")
+        assert (done.returncode, len(done.stdout.splitlines())) == (1, 1)
+        assert done.stdout.startswith("refused: ")
+        assert why in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda check: {"files": dict.fromkeys(check["files"], "0" * 64)}, "config.json has another SHA-256 in the folder"),
+        (lambda check: {"files": {"config.json": check["files"]["config.json"]}}, "is missing"),
+        (lambda check: {"files": check["files"] | {"other.json": "0" * 64}}, "other.json is not a file of this model"),
+        (lambda check: {"reading": "stored"}, "check.reading: is 'stored'"),
+    ],
+)
+def test_certify_refuses_a_check_of_other_files(change: Any, problem: str, tmp_path: Path) -> None:
+    document = json.loads(CERTIFICATE.read_text())
+    document["check"] |= change(document["check"])
+    (tmp_path / "c.json").write_text(json.dumps(document | {"sha256": checksum(document)}))
+    done = cli("certify", "stories", "--verify", str(tmp_path / "c.json"))
+    assert done.returncode == 1
+    assert problem in done.stdout
 
 
 def changed(path: Path, **changes: Any) -> Path:

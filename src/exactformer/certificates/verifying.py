@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exactformer.certificates.certificate import Certificate, Claim, reading_of, versions
 from exactformer.certificates.ends import proved_digits
@@ -24,7 +24,11 @@ from exactformer.certified.tables import tables_digest
 from exactformer.model import InputError, Model
 from exactformer.showing import Shown
 
+if TYPE_CHECKING:
+    from exactformer.checkpoints import Origin
+
 _TRIES = 3
+TORN = "the checksum does not fit: the file was changed after it was written"
 _LAYERS = "].layers["  # what a certificate tells of its passes, and claims nothing by
 
 
@@ -60,9 +64,13 @@ def verify(
     prepared: Prepared | None = None,
     *,
     intact: bool = True,
+    origin: Origin | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Verification:
-    """Compare all claims with new passes. A certificate whose checksum does not fit is refused, whatever they say."""
+    """Compare all claims with new passes. A certificate whose checksum does not fit is refused, whatever they say.
+
+    With the `origin` of the model, the files that the independent checker is told of are compared with those of the folder.
+    """
     if problem := malformed(certificate):
         return Verification((Problem("certificate", problem),))
     ready = Prepared.of(model, prepared)
@@ -71,7 +79,7 @@ def verify(
     if doubt is not None:
         return Verification((doubt,))
     ready.prepare(progress)
-    torn = [] if intact else [Problem("sha256", "the checksum does not fit: the file was changed after it was written")]
+    torn = [] if intact else [Problem("sha256", TORN)]
     changed: list[Problem] = []
 
     def check(prefix: list[int]) -> _Check:
@@ -85,23 +93,38 @@ def verify(
         progress(f"token {n:,}")
     if torn:
         return Verification((*torn, *sorted(changed, key=lambda problem: _LAYERS in problem.place)))  # what is no claim last
-    if not _check_follows(certificate):
-        return Verification((Problem("check", "does not follow from the rest of the certificate"),))
+    wrong = check_problem(certificate) or _other_files(certificate, origin)
+    if wrong is not None:
+        return Verification((wrong,))
     return Verification((), tuple(_remarks(certificate)))
 
 
-def _check_follows(certificate: Certificate) -> bool:
-    """Are the ids, tokens and margins of the checker those of the claims, or weaker?"""
+def check_problem(certificate: Certificate) -> Problem | None:
+    """Why what the checker reads does not follow from the tokens: the same ids, and for each that leads its margin or less."""
     check, given = certificate.check, len(certificate.ids)
     if check is None:
-        return True
-    if check.ids != (*certificate.ids, *certificate.continuation)[: len(check.ids)]:
-        return False
-    for lead in check.claims:
-        claims = certificate.tokens[lead.position + 1 - given : lead.position + 2 - given] if lead.position + 1 >= given else ()
-        if not any(claim.token == lead.token and _weaker(lead.margin, claim) for claim in claims):
-            return False
-    return True
+        return None
+    whole = (*certificate.ids, *certificate.continuation)
+    leading = {given - 1 + n: claim for n, claim in enumerate(certificate.tokens) if claim.token is not None and not claim.ties}
+    claims = {lead.position: lead for lead in check.claims}
+    follows = check.ids == whole[:-1] and len(claims) == len(check.claims) and set(claims) == set(leading)
+    if not follows or not all(lead.token == leading[n].token and _weaker(lead.margin, leading[n]) for n, lead in claims.items()):
+        return Problem("check", "does not follow from the rest of the certificate")
+    return None
+
+
+def _other_files(certificate: Certificate, origin: Origin | None) -> Problem | None:
+    check = certificate.check
+    if check is None or origin is None:
+        return None
+    if check.reading != origin.reading:
+        return Problem("check.reading", f"is {check.reading!r}; the folder is read as {origin.reading!r}")
+    here = origin.hashes
+    for name in sorted({*check.files, *here}):
+        if check.files.get(name) != here.get(name):
+            why = "is not a file of this model" if name not in here else "is missing" if name not in check.files else ""
+            return Problem("check.files", f"{name} {why or 'has another SHA-256 in the folder'}")
+    return None
 
 
 def _weaker(margin: str, claim: Claim) -> bool:

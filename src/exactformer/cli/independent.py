@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactformer.cli.common import BAD_INPUT, INTERNAL, REFUTED, refuse
+from exactformer.cli.common import BAD_INPUT, INTERNAL, REFUTED, paint, refuse
 from exactformer.messages import Refused
+from exactformer.painting import judged
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,12 +23,24 @@ if TYPE_CHECKING:
 
 
 def verified_independently(source: str, file: Path, witness: Path | None) -> int:
-    """The status of the checker, which sees neither this program nor what is installed beside it."""
+    """The status of the checker, which sees neither this program nor what is installed beside it.
+
+    It proves its own table, so the file is looked at first: is it as it was written, and does the table follow from the tokens?
+    """
     import exactformer_check
+    from exactformer.certificates.file import read
+    from exactformer.certificates.verifying import TORN, Problem, check_problem
     from exactformer.worksheets.models import place_of
 
     folder = place_of(source)
     refuse(not folder.is_dir(), f"{source}: --independent checks certificates of model folders")
+    written = read(file)
+    problem = check_problem(written.certificate)
+    if not written.intact:
+        problem = Problem("sha256", TORN)
+    if problem is not None:
+        click.echo(judged(f"refused: {file}, line {written.line(problem.place)}: {problem}", False, paint()))
+        return REFUTED
     command = [sys.executable, "-I", str(exactformer_check.__file__), str(file), str(folder)]
     given = ["--witness", str(witness)] if witness is not None else []
     done = subprocess.run([*command, *given], capture_output=True, text=True, encoding="utf-8", check=False)

@@ -31,7 +31,9 @@ def verified(source: str, file: Path, reading: str) -> None:
     worksheet.checked()
     with Progress() as progress:
         ready = Prepared(worksheet.model, keep)  # norms are computed anew
-        verdict = verify(certificate, worksheet.model, intact=written.intact, prepared=ready, progress=progress)
+        verdict = verify(
+            certificate, worksheet.model, intact=written.intact, prepared=ready, origin=worksheet.origin, progress=progress
+        )
     for problem in verdict.problems[:_SHOWN]:
         click.echo(judged(f"refused: {file}, line {written.line(problem.place)}: {problem}", False, paint()))
     if len(verdict.problems) > _SHOWN:
