@@ -730,8 +730,7 @@ class Network:
 def float_leads(x, tokens, matrix):
     """The same from sums of products in floats, whose error is bounded (L13).
 
-    `tiny`: an entry of a row may be off by 2^-1000, and is multiplied by a weight that may be
-    large.
+    `tiny`: an entry of a row may be off by 2^-1000, times a weight that may be large.
     """
     floats = [[a / (1 << x.bits) for a in row] for row in x.values]
     sizes = [sum(map(abs, row)) for row in x.values]  # in ulps
@@ -1150,6 +1149,9 @@ def consistent(document, ids, claims):
          "the certificate: check: is about other ids or tokens than the rest of it", Refused)
 
 def main(arguments):
+    if arguments in (["--help"], ["-h"]):
+        print(__doc__)
+        return 0
     options = arguments[2:3] == ["--witness"] and len(arguments) == 4
     if len(arguments) != 2 and not options:
         print(__doc__, file=sys.stderr)

@@ -49,6 +49,7 @@ def assert_right(
     `dtype` is the format that was computed in, where the array does not say it. With `steps`, arrays by the names of steps, the
     message names the first one that is farther off than careful floats, and one that is fails even where the token is right.
     """
+    __tracebackhide__ = True  # pytest shows the message, not these lines
     held = golden if isinstance(golden, Golden) else load_golden(golden)
     numbers = np.asarray(logits)
     format = _format(numbers, dtype)

@@ -129,6 +129,13 @@ def changed(path: Path, **changes: Any) -> Path:
     return path
 
 
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_is_no_mistake(option: str) -> None:
+    done = run(option)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "exactformer_check.py CERTIFICATE MODEL_FOLDER [--witness FILE]" in done.stdout
+
+
 def test_statuses(tmp_path: Path) -> None:
     claims = json.loads(CERTIFICATE.read_text())["check"]["claims"]
     larger = changed(tmp_path / "larger.json", claims=[claims[0] | {"margin": "99.5"}])

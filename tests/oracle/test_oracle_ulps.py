@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -154,3 +155,16 @@ def test_products_of_any_floats(a: Any, b: Any) -> None:
         wanted = np.inf if exact > 0 else -np.inf
     assert oracle.matmul(a, b).rounded() == wanted  # Python rounds quotients of integers correctly
     assert oracle.matmul(a, b, dtype=np.float32).ulps(oracle.matmul(a, b, dtype=np.float32).rounded()).most <= 0.5
+
+
+def test_a_failure_is_shown_where_it_was_asked_for() -> None:
+    x = np.float32([0, 1])
+    with pytest.raises(AssertionError) as failure:
+        oracle.assert_ulps(x, oracle.softmax(x), most=1)
+    assert failure.traceback.filter(failure)[-1].path == Path(__file__)
+
+
+def test_an_array_is_no_truth() -> None:
+    x = np.float32([0, 1])
+    with pytest.raises(oracle.OracleError, match="truth: is of type ndarray: give what an operation of the oracle gives"):
+        oracle.assert_ulps(x, x, most=1)  # type: ignore[arg-type]

@@ -287,6 +287,13 @@ def test_the_fixture_of_the_documentation(folder: Path, tmp_path: Path) -> None:
         assert_right(engine([1, 4, 2])[1], load_golden(tmp_path / "last.safetensors"), position=1)
 
 
+def test_a_failure_is_shown_where_it_was_asked_for(golden: Path, folder: Path) -> None:
+    numbers, _ = logits(folder, "float32")
+    with pytest.raises(AssertionError) as failure:
+        assert_right(-numbers[0, 5], golden)
+    assert failure.traceback.filter(failure)[-1].path == Path(__file__)
+
+
 def test_assert_right_names_the_first_step_that_is_off(golden: Path, folder: Path) -> None:
     from exactformer.checkpoints.modules import module_steps
     from exactformer.worksheets import load

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from exactformer.numbers import Undecided
+from exactformer.oracle.formats import OracleError
 from exactformer.oracle.taking import taken
 from exactformer.oracle.truth import Truth
 
@@ -19,6 +20,11 @@ def assert_ulps(y: Any, truth: Truth, most: float) -> None:
     Traceback (most recent call last):
     AssertionError: softmax[0]: given 0.25, true value 0.26894142136999512075, 635569 ulps of float32 off; ...
     """
+    __tracebackhide__ = True  # pytest shows the message, not these lines
+    if not isinstance(truth, Truth):
+        raise OracleError(
+            "truth", f"is of type {type(truth).__name__}: give what an operation of the oracle gives, as oracle.softmax(x)"
+        )
     found = truth.ulps(y, limit=most)
     if found.most <= most:
         return
