@@ -84,6 +84,15 @@ def listed(names: Iterable[str], last: str = "and") -> str:
     return f"{', '.join(before)} {last} {end}" if before else end
 
 
+def many(count: int, noun: str) -> str:
+    """So many of something, whose plural ends with s.
+
+    >>> many(1, "target"), many(0, "sequence"), many(1200, "input")
+    ('1 target', '0 sequences', '1,200 inputs')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def whole_number(value: int) -> str:
     """An integer of any size: Python writes at most 4,300 digits of one.
 

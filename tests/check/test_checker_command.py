@@ -172,6 +172,7 @@ def test_certify_runs_it(tmp_path: Path) -> None:
     made = cli("certify", "stories", "--max", "2", "--format", "json", "-o", str(file), "--witness", str(witness))
     assert made.returncode == 0
     assert witness.stat().st_size > 10_000
+    assert witness.stat().st_mode == file.stat().st_mode
     for more, last in (
         ((), "accepted: proved"),
         (("--witness", str(witness)), "accepted: 2^-96 bounds the chance that a false one is"),

@@ -76,7 +76,7 @@ def alone(text: str) -> str:
         (claim('step = "loss"\nvalue = 1'), "claims.0.step is 'loss': say which tokens are wanted"),
         (claim('step = "loss"\nrow = 0\ntarget = "a a"\nvalue = 1'), "claims.0.row is given, but loss has 0 axes"),
         (claim('step = "grad.logit"\ntarget = "a a"\nvalues = []'), "did you mean grad.logits?"),
-        (claim('step = "grad.logits"\ntarget = "a"\nvalues = []'), "claims.0.target: 1 targets for 2 positions"),
+        (claim('step = "grad.logits"\ntarget = "a"\nvalues = []'), "claims.0.target: 1 target for 2 positions"),
         (claim('step = "grad.logits"\ntarget = "a z"\nvalues = []'), "claims.0.target: position 1: the token 'z'"),
         (claim('step = "grad.logits"\ntarget = 7\nvalues = []'), "claims.0.target is 7, not a text"),
         (claim('step = "grad.logits"\ntarget = [1, 2]\nvalues = []'), "claims.0.target is a list of 2, not a text"),

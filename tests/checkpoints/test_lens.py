@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +152,20 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, changes: dict[str, An
     with pytest.raises(CheckpointError) as refused:
         open_checkpoint(folder(tmp_path, tensors(), **changes))
     assert problem in str(refused.value)
+
+
+def test_all_missing_fields_are_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="n_layers, d_head and act_fn: are missing"):
+        open_checkpoint(folder(tmp_path, tensors(), n_layers=None, d_head=None, act_fn=None))
+    with pytest.raises(CheckpointError, match="d_vocab: is missing"):
+        open_checkpoint(folder(tmp_path, tensors(), d_vocab=None))
+
+
+def test_the_folder_of_the_documentation(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "checkpoints.md").read_text(encoding="utf-8")
+    code = page.split("In NumPy, such a folder is written so:", 1)[1].split("```python\n", 1)[1].split("```", 1)[0]
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert open_checkpoint(tmp_path).model.config.blocks == 1
 
 
 def test_missing_and_strange_tensors(tmp_path: Path) -> None:

@@ -409,7 +409,7 @@ def test_targets_that_do_not_fit(capstone: Gradient) -> None:
     trace = capstone.trace
     with pytest.raises(xf.InputError, match="the token 'z' is not in the vocabulary"):
         gradient(trace, "a z")
-    with pytest.raises(xf.InputError, match="1 targets for 2 positions"):
+    with pytest.raises(xf.InputError, match="1 target for 2 positions"):
         gradient(trace, "a")
     with pytest.raises(xf.InputError, match="3 targets for 2 positions"):
         gradient(trace, ["a", "b", "c"])

@@ -32,6 +32,13 @@ def damaged(induction: Worksheet) -> Worksheet:
     return replace(induction, model=with_weights(induction.model, ["blocks.1.attn.W_V[0,1,1]=0"]))
 
 
+def test_one_of_a_kind_is_singular() -> None:
+    model = xf.load("induction").model
+    report = prove(model, [("a", "b", "a")], lambda tokens: "b", workers=1)
+    assert report.statement.startswith("for the one input, ")
+    assert theorems.counted(report) == "1 sequence proved, 0 sequences refuted, 0 sequences undecided"
+
+
 def test_the_text_of_a_proof(induction: Worksheet) -> None:
     report = proved(induction, 3)
     text = theorems.text(report, induction)

@@ -118,7 +118,7 @@ def test_exports_and_checks(server: Serving) -> None:
         ("pass", {"source": {"example": "length4", "breaks": ["no-norm"]}}, "--break: no-norm does not apply"),
         ("number", {"source": CAPSTONE, "step": "nowhere", "index": []}, "step: there is no step 'nowhere'"),
         ("number", {"source": CAPSTONE, "step": "embed", "index": [7, 0]}, "index: [7, 0] is no entry of embed, which is 2 × 2"),
-        ("gradient", {"source": {"example": "capstone", "target": "a"}}, "1 targets for 2 positions"),
+        ("gradient", {"source": {"example": "capstone", "target": "a"}}, "1 target for 2 positions"),
         ("theorem", {"source": CAPSTONE, "length": 2}, "source: has no circuit"),
         ("compare", {"source": CAPSTONE}, "source.breaks: no mistake is named"),
         ("lesson", {"name": "nothing"}, "name: there is no lesson 'nothing'"),

@@ -18,6 +18,7 @@ from exactformer.checkpoints.families import Family
 from exactformer.checkpoints.fields import Fields
 from exactformer.checkpoints.safetensors import Tensor
 from exactformer.checkpoints.tree import Tree
+from exactformer.messages import listed
 from exactformer.model import Config, ConfigError, Model
 from exactformer.model.arithmetics.roles import Activation
 from exactformer.model.weights import assembled, declared
@@ -65,6 +66,7 @@ def is_lens(fields: Fields) -> bool:
 def lens(fields: Fields, tensors: dict[str, Tensor] | None, vocabulary: Sequence[str] | None) -> Model:
     """The model; without tensors, its weights are shapes alone."""
     TRANSFORMER_LENS.check(fields.raw, fields.path)
+    _check_needed(fields)
     tokens, tree = fields.count("d_vocab"), Tree(fields.path, tensors, "", "embed.W_E")
     said = tokens if fields.get("d_vocab_out") in _SAME else fields.count("d_vocab_out")
     if tensors is not None:  # before names are made for so many tokens
@@ -81,6 +83,13 @@ def lens(fields: Fields, tensors: dict[str, Tensor] | None, vocabulary: Sequence
         return Model(config, assembled(config, {name: value for name, value in values.items() if value is not None}))
     except ConfigError as error:
         raise CheckpointError(fields.path.parent, str(error)) from None
+
+
+def _check_needed(fields: Fields) -> None:
+    """All that is missing is named at once."""
+    needed = ["n_layers", "d_model", "d_head", "d_vocab", "n_ctx", *["act_fn"] * (fields.get("attn_only") is not True)]
+    if missing := [name for name in needed if fields.get(name) is None]:
+        raise fields.error(listed(missing), "is missing" if len(missing) == 1 else "are missing")
 
 
 def _outputs(fields: Fields, tokens: int, said: int, vocabulary: Sequence[str] | None) -> tuple[str, ...]:

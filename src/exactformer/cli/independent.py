@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactformer.cli.common import BAD_INPUT, INTERNAL, REFUTED, paint, refuse
+from exactformer.files import usual_mode, whole_file
 from exactformer.messages import Refused
 from exactformer.painting import judged
 from exactformer.progress import Progress
@@ -58,17 +57,10 @@ def write_witness(certificate: Certificate, origin: Origin | None, path: Path) -
         raise Refused(
             "--witness: this certificate has nothing for the checker: it is not about a model folder, or no token is proved"
         )
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        kept = Path(file.name)
-        try:
-            with Progress() as progress:
-                progress("the products for the witness")
-                checker.check(document(certificate), str(origin.folder), keep=file.write)
-        except checker.Refused as error:
-            kept.unlink()
-            raise Refused(f"--witness: {error}") from None
-        except BaseException:
-            kept.unlink()
-            raise
-    os.replace(kept, path)
+    try:
+        with whole_file(path, usual_mode()) as file, Progress() as progress:
+            progress("the products for the witness")
+            checker.check(document(certificate), str(origin.folder), keep=file.write)
+    except checker.Refused as error:
+        raise Refused(f"--witness: {error}") from None
     click.echo(f"exactformer: {path}: {path.stat().st_size:,} bytes", err=True)

@@ -237,6 +237,7 @@ def _golden(
     from exactformer.certificates.memory import check_memory
     from exactformer.certificates.storage import prepared
     from exactformer.files import write_whole
+    from exactformer.messages import many
     from exactformer.referee import golden
     from exactformer.referee.judging import Referee
     from exactformer.worksheets.prompts import read_prompts
@@ -262,8 +263,10 @@ def _golden(
     content, document = golden.files(made, path)
     write_whole(path, content, 0o644)
     write_whole(path.with_suffix(".json"), document, 0o644)
-    click.echo(f"{path} and {path.with_suffix('.json').name}: {len(wanted):,} prompts, {rows:,} positions, every value proved")
+    click.echo(
+        f"{path} and {path.with_suffix('.json').name}: {many(len(wanted), 'prompt')}, {many(rows, 'position')}, every value proved"
+    )
     unknown = sum(place["token"] is None for each in made.document["prompts"] for place in each["positions"])
     if unknown:
-        click.echo(f"exactformer: {unknown:,} tokens are undecided", err=True)
+        click.echo(f"exactformer: undecided: {many(unknown, 'token')}", err=True)
         sys.exit(UNDECIDED)

@@ -232,8 +232,12 @@ def _longest(inputs: Inputs) -> int:
     return inputs.longest if isinstance(inputs, Sequences) else max(map(len, inputs))
 
 
+def _each(inputs: int) -> str:
+    return "for the one input" if inputs == 1 else f"for each of {inputs:,} inputs"
+
+
 def _claim(inputs: Inputs, rule: Rule, steps: int, places: Places | None) -> str:
-    over = f"for each of {len(inputs):,} inputs" if isinstance(inputs, list) else f"for {inputs}"
+    over = _each(len(inputs)) if isinstance(inputs, list) else f"for {inputs}"
     if isinstance(places, From):
         return f"{over}, the model's answers {places} are {statement(rule)}"
     if places is not None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from exactformer.messages import many
 from exactformer.painting import Paint, judged, plain
 from exactformer.referee.report import Judgements
 from exactformer.referee.verdicts import BY_ROUNDING, RIGHT, UNDECIDED, VERDICTS, WRONG
@@ -133,7 +134,7 @@ def _right(record: dict[str, Any]) -> bool | None:
 
 def text(report: Judgements, title: str, name: Name, paint: Paint = plain, width: int | None = None) -> str:
     rows = summary_rows(report)
-    said = f"{title}: {len(report.prompts):,} prompt{'s' * (len(report.prompts) != 1)}; the true values are proved"
+    said = f"{title}: {many(len(report.prompts), 'prompt')}; the true values are proved"
     lines = [judged(said, report.verdict(), paint), ""]
     lines += ["  " + line for line in grid(list(rows), COLUMNS, list(rows.values()), width)]
     lines += ["", *(f"  {line}" for line in conclusions(report))] if conclusions(report) else []
@@ -169,7 +170,7 @@ def times(step: dict[str, Any]) -> str:
 
 def markdown(report: Judgements, title: str, name: Name) -> str:
     rows = summary_rows(report)
-    lines = [f"# {cell(title)}", "", f"{len(report.prompts):,} prompts; the true values are proved.", ""]
+    lines = [f"# {cell(title)}", "", f"{many(len(report.prompts), 'prompt')}; the true values are proved.", ""]
     lines += ["| engine | " + " | ".join(COLUMNS) + " |", "|---|" + "---|" * len(COLUMNS)]
     lines += [f"| {cell(engine)} | " + " | ".join(map(cell, row)) + " |" for engine, row in rows.items()]
     wrong = problems(report)

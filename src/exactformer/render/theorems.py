@@ -9,6 +9,7 @@ from fractions import Fraction
 from textwrap import wrap
 from typing import Any
 
+from exactformer.messages import many
 from exactformer.model import InputError
 from exactformer.numbers.decimals import outwards
 from exactformer.painting import Paint, judged, plain
@@ -77,7 +78,7 @@ def told(report: Report) -> list[str]:
 
 
 def counted(report: Report) -> str:
-    return ", ".join(f"{number:,} sequences {verdict}" for verdict, number in report.counts.items())
+    return ", ".join(f"{many(number, 'sequence')} {verdict}" for verdict, number in report.counts.items())
 
 
 def kind_rows(report: Report) -> list[list[str]]:

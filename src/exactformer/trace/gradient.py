@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exactformer.arithmetics import adjoints, kind
-from exactformer.messages import quoted, short
+from exactformer.messages import many, quoted, short
 from exactformer.model import Model
 from exactformer.model.backward import backward
 from exactformer.model.fields import ConfigError
@@ -63,7 +63,7 @@ def gradient(
             raise InputError("the loss is the cross-entropy of target tokens: give one for each position")
         words = tuple(targets.split()) if isinstance(targets, str) else tuple(targets)
         if len(words) != len(trace.tokens):
-            raise InputError(f"{len(words)} targets for {len(trace.tokens)} positions")
+            raise InputError(f"{many(len(words), 'target')} for {many(len(trace.tokens), 'position')}")
         loss, value = ops.cross_entropy(trace.logits, model.columns(words))
         last = Part("logits", OF_CROSS_ENTROPY, value, ("probs",))
     recorded: list[Step] = []

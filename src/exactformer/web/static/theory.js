@@ -281,7 +281,7 @@ function many(number) {
 /** Verdicts and how many there are of each: 12 sequences proved, 3 sequences refuted. */
 function counted(counts, what) {
   const there = Object.entries(counts).filter(([, number]) => number);
-  return `${there.map(([verdict, number]) => `${many(number)} ${what} ${verdict}`).join(", ")}.`;
+  return `${there.map(([verdict, number]) => `${many(number)} ${number === 1 ? what.one : what.many} ${verdict}`).join(", ")}.`;
 }
 
 function of(omitted) {
@@ -321,7 +321,7 @@ function looked(found, omitted, view) {
     h("p", { class: "statement" }, sentence(found.statement)),
     of(omitted),
     h("p", {}, sentence(found.told)),
-    found.verdict === "proved" ? null : h("p", {}, counted(counts, "passes")),
+    found.verdict === "proved" ? null : h("p", {}, counted(counts, { one: "pass", many: "passes" })),
     nearest
       ? h(
           "p",
@@ -360,7 +360,7 @@ function ruled(found, omitted, view) {
         : "",
       `, in ${found.seconds.toFixed(1)} s.`,
     ),
-    found.verdict === "proved" ? null : h("p", {}, counted(found.counts, "sequences")),
+    found.verdict === "proved" ? null : h("p", {}, counted(found.counts, { one: "sequence", many: "sequences" })),
     scrolling(
       h(
         "div",
