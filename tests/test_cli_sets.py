@@ -96,3 +96,14 @@ def test_what_does_not_go_with_sets_is_refused(sheet: str, tmp_path: Path) -> No
     assert "rules max, min, first, last" in said("majority", "--count", "--sets")
     assert "for one token after the input" in said("sorted", "--count", "--sets")
     assert "one attention layer and nothing else" in said("max", "--count", "--sets", source="induction")
+
+
+def test_without_sets_it_is_refused_by_its_number(sheet: str) -> None:
+    asked = ("prove", sheet, "--domain", "vocabulary^25", "--count", "--rule")
+    number = f"there are {4**25:,} inputs: too many to go through one by one"
+    assert refused(*asked, "max").strip().endswith(f"{number}; --count --sets proves whole sets of them at once")
+    assert refused(*asked, "sorted").strip().endswith(number)
+    said = refused("prove", "largest-of-ten", "--count")
+    assert f"there are {64**10:,} inputs" in said
+    assert "--sets" in said
+    assert "too many to go through" in refused("prove", sheet, "--length", "22", "--pattern", "0.0 previous >= 0.9")

@@ -10,7 +10,7 @@ import numpy as np
 
 from exactformer.model import Config, Model
 from exactformer.proofs.answers import enclosed, insist, is_count
-from exactformer.proofs.batches import Batch, Batches, tokens_of
+from exactformer.proofs.batches import Batch, Batches, check_number, tokens_of
 from exactformer.proofs.chunks import RunError
 from exactformer.proofs.domain import Sequences, Tokens
 from exactformer.proofs.fingerprint import model_fingerprint, patterns_fingerprint
@@ -49,6 +49,7 @@ def prove_pattern(
     inputs = Sequences(config.vocabulary, length, length) if config.keeps_past else every
     if inputs.size > _MOST and not looking.together:
         raise RunError(f"there are {inputs.size:,} sequences to look at one by one; up to {_MOST:,} are: give a smaller --length")
+    check_number(inputs.size, config, length)
     batches = Batches(inputs, config, length, _nothing, most=None if looking.together else _ALONE)
     tally = _Tally(PatternReport(claim, length, every.size, inputs.size), batches, config)
     key = patterns_fingerprint(before, batches, claim, alone) if journal is not None else ""

@@ -22,6 +22,7 @@ from exactformer.proofs.rules import Demand, Rule, demand
 _FEWEST = 1024  # inputs of a batch, where there are so many
 _SHARES = 64  # batches that a small domain is cut into, so that several processes have work
 _COUNTABLE = 1 << 62
+_MOST_INPUTS, _MOST_BATCHES = 10**12, 10**8  # that are gone through: a run keeps a byte for every batch
 Inputs = Sequences | Product | list[Tokens]
 
 
@@ -103,6 +104,18 @@ def parts_of(inputs: Inputs, vocabulary: Tokens) -> list[Box | Listed]:
     if isinstance(inputs, Product):
         return [Box(tuple(tuple(index[token] for token in some) for some in inputs.choices))]
     return [Listed(np.array([[index[token] for token in tokens] for tokens in same])) for _, same in groupby(inputs, len)]
+
+
+def check_number(inputs: int, config: Config, longest: int, instead: Callable[[], str] = str) -> None:
+    """Refuse what nobody could go through, before anything is kept of its batches; `instead` says what else there is.
+
+    >>> from exactformer.worksheets import load
+    >>> check_number(10**13, load("capstone").model.config, 3)
+    Traceback (most recent call last):
+    exactformer.proofs.chunks.RunError: there are 10,000,000,000,000 inputs: too many to go through one by one
+    """
+    if inputs > _MOST_INPUTS or inputs > _MOST_BATCHES * at_once(config, longest):
+        raise RunError(f"there are {inputs:,} inputs: too many to go through one by one{instead()}")
 
 
 class Batches(Sequence[Batch]):

@@ -12,9 +12,10 @@ from typing import Any
 from exactformer.arithmetics import ARITHMETICS, kind
 from exactformer.circuits.circuit import Circuit
 from exactformer.circuits.symmetry import interchangeable
+from exactformer.messages import Refused
 from exactformer.model import Model
 from exactformer.proofs.answers import Answer, read
-from exactformer.proofs.batches import Batches, Inputs, asking, demands_at
+from exactformer.proofs.batches import Batches, Inputs, asking, check_number, demands_at
 from exactformer.proofs.cases import Case
 from exactformer.proofs.chunks import RunError
 from exactformer.proofs.deciding import Deciding
@@ -150,6 +151,7 @@ class _Proof:
         """Many inputs at a time. What is demanded of them goes with them; the rule is asked here, about each."""
         steps, places, config = self.steps, self.places, self.model.config
         longest = _longest(self.inputs) + steps - 1
+        check_number(_size(self.inputs), config, longest, self._instead)
         batches = Batches(self.inputs, config, longest, asking(self.rule, config, steps, places))
         report = self._report(self._alone, batches.inputs)
         tally = Tally(report, batches, config, steps, places, self._demand, wrong)
@@ -170,6 +172,16 @@ class _Proof:
             number = sum(part.size * len(self._read_at(part.length) or range(steps)) for part in batches.parts)
             report.loss = tally.loss[0] / number, tally.loss[1] / number
         return report
+
+    def _instead(self) -> str:
+        """What a domain is asked by that is too large for batches, where sets take it."""
+        try:
+            if self.steps == 1 and self.places is None:
+                Survey(self.model, self.inputs, self.rule, 1)
+                return "; --count --sets proves whole sets of them at once"
+        except Refused:
+            pass
+        return ""
 
     def by_sets(self, budget: int, last: str | None, wrong: Callable[[Wrong], None] | None) -> Report:
         """Sets of inputs at a time: the domain may be larger than anybody could go through."""

@@ -31,9 +31,11 @@ def text(report: Report, worksheet: Any = None, command: Sequence[str] = (), pai
     """With a worksheet, where the first counterexample looks; with the `command` that traces it, that too."""
     lines = [*wrap(f"Theorem: {report.statement}.", min(width or _WIDTH, _WIDTH)), "", *told(report), ""]
     lines += [f"  {line}" for line in _kinds(report, width)]
-    lines += ["", judged(f"{report.verdict.upper()}: {counted(report)}", _RIGHT.get(report.verdict), paint)]
-    if report.asked != "everywhere":
-        lines.append(judged(f"Claim: {CLAIMS[report.asked]}: {report.answer.upper()}", _RIGHT.get(report.answer), paint))
+    if report.asked == "everywhere":
+        lines += ["", judged(f"{report.verdict.upper()}: {counted(report)}", _RIGHT.get(report.verdict), paint)]
+    else:
+        claim = f"Claim: {CLAIMS[report.asked]}: {report.answer.upper()}"
+        lines += ["", f"The rule: {counted(report)}", judged(claim, _RIGHT.get(report.answer), paint)]
     failed = zip(report.failures, failure_lines(report), strict=True)
     lines += [f"  {judged(line, _RIGHT.get(failure.verdict), paint)}" for failure, line in failed]
     if worksheet is not None and report.failures:
