@@ -77,7 +77,7 @@ def test_it_holds_the_numbers_of_the_trace(capstone: Trace) -> None:
 def test_it_needs_nothing_else(capstone: Trace) -> None:
     text = single_file.render(capstone)
     assert not re.search(r"<(?:link|img|iframe)|\ssrc=|@import|url\((?!#)", text)
-    assert len(text.encode()) < 275_000
+    assert len(text.encode()) < 295_000  # with the view that leaves parts out
 
 
 def test_its_policy_names_its_script_and_its_style(capstone: Trace, hostile: Trace) -> None:
