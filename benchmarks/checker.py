@@ -41,6 +41,7 @@ _GPT2 = {
 }  # fmt: skip
 
 
+_SHORT = 32  # prompts up to this length are tried with two processes, too
 CASES = tuple((name, length) for name, lengths in MEASURED.items() for length in lengths)
 
 
@@ -77,6 +78,8 @@ def measured(folder: Path, place: Path, length: int) -> dict[str, Any]:
     found: dict[str, Any] = {"bits": bits, "verify": _spent(verify)}
     found["without"] = _spent([sys.executable, "-c", _KEEPING, str(_CHECKER.parent), *check[2:], str(witness)])
     found["with"] = _spent([*check, "--witness", str(witness)])
+    if length <= _SHORT:
+        found["shared"] = [_lasted([*check, "--processes", str(count)]) for count in (1, 2)]
     found |= {"certificate": certificate.stat().st_size, "witness": witness.stat().st_size}
     witness.unlink()
     return found
@@ -107,6 +110,13 @@ def _spent(command: list[str]) -> tuple[float, int]:
     return used.ru_utime + used.ru_stime, most // 1024
 
 
+def _lasted(command: list[str]) -> float:
+    """Seconds on the clock."""
+    started = time.monotonic()
+    _spent(command)
+    return time.monotonic() - started
+
+
 def _resident(process: int) -> int:
     """The most kilobytes that were resident so far."""
     lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
@@ -117,6 +127,7 @@ def _row(name: str, length: int, found: dict[str, Any]) -> tuple[str, ...]:
     verify, without, given = (found[key] for key in ("verify", "without", "with"))
     return (
         name, str(length), str(found["bits"]), f"{without[0]:.0f} s", f"{without[0] / verify[0]:.2f}", f"{without[1]} MB",
+        f"{shared[1] / shared[0]:.2f}" if (shared := found.get("shared")) else "–",
         f"{given[0]:.0f} s", f"{given[0] / verify[0]:.2f}", f"{given[1]} MB", f"{verify[0]:.0f} s", f"{verify[1]} MB",
         f"{found['certificate'] / 1000:.1f} kB", f"{found['witness'] / 1e6:.1f} MB",
     )  # fmt: skip
@@ -125,15 +136,16 @@ def _row(name: str, length: int, found: dict[str, Any]) -> tuple[str, ...]:
 def _result(data: dict[str, Any]) -> Result:
     rows = [_row(key.split()[0], int(key.split()[1]), found) for key, found in data.items()]
     columns = (
-        "model", "T", "bits", "without a witness", "ratio", "memory", "with a witness", "ratio", "memory", "certify --verify",
-        "memory", "certificate", "witness",
+        "model", "T", "bits", "without a witness", "ratio", "memory", "two processes", "with a witness", "ratio", "memory",
+        "certify --verify", "memory", "certificate", "witness",
     )  # fmt: skip
     told = (
         "`exactformer_check.py`, which needs Python's standard library alone, checks a certificate of one token: without a "
         "witness, where it computes all products itself (and here writes them, too), and with one. Models of the shapes of GPT-2 "
         "small (float32, weights as before training) and SmolLM2-135M (bfloat16, made to look trained). Processor seconds of one "
         "process each, on one thread; "
-        "*ratio* to `certify --verify` in the same run, which computes everything again with NumPy. *bits* to begin with."
+        "*ratio* to `certify --verify` in the same run, which computes everything again with NumPy. *bits* to begin with. *two "
+        "processes*: the time on the clock with `--processes 2`, as a share of that of one process, without a witness."
     )
     return Result("checker", "A certificate checked with Python alone", (told, Table(columns, tuple(rows))), {"measured": data})
 

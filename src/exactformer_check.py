@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks a certificate: "after these ids the exact network says token t, which leads by m or more".
+"""Checks a certificate: after these ids the exact network says token t, which leads by m or more.
 
-    python exactformer_check.py CERTIFICATE MODEL_FOLDER [--witness FILE]
+    python exactformer_check.py CERTIFICATE MODEL_FOLDER [--witness FILE] [--processes N]
 
 Status 0: accepted, 1: refused, 2: bad input. This file needs Python 3.11 or later and its standard
 library, nothing else. The exact network has the rational numbers of the safetensors files as
@@ -15,19 +15,23 @@ tested with random numbers that nobody can foresee: then a false certificate is 
 probability of at most 2^-96, whoever wrote it.
 """
 
+import argparse
 import hashlib
 import json
 import math
 import os
 import re
 import secrets
+import signal
 import struct
 import sys
+import time
 from array import array
-from collections import namedtuple
+from collections import deque, namedtuple
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from fractions import Fraction
-from itertools import repeat
+from itertools import accumulate, repeat
 from operator import add, getitem, mul
 
 LARGEST = 1 << 20  # bytes of the JSON of a model
@@ -35,7 +39,7 @@ LONGEST = 1 << 23  # bytes of a certificate
 WORK = 1 << 20  # positions times bits
 FEWEST, MOST = 32, 4000  # bits
 ROOM = 128  # more bits for rotary angles
-CHUNK = 1 << 20  # weights that are read at a time
+CHUNK = 1 << 19  # weights that are read at a time
 NEAR = 1 << 19  # bits that are multiplied at a time
 
 class Refused(Exception):
@@ -132,96 +136,44 @@ class Fields:
 WIDTHS = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2, "BOOL": 1, "U8": 1, "I8": 1, "I16": 2,
           "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8}  # bytes of each type
 FLOATS = ("F64", "F32", "BF16", "F16")
-BYTES = range(256)
 
-class Weights:
-    """Some floats: each times 2^scale is an integer of at most `size` bits (L1)."""
-
-    def __init__(self, kind, raw):
-        if kind == "BF16":  # the upper half of a float32
-            wide = bytearray(2 * len(raw))
-            wide[2::4], wide[3::4] = raw[0::2], raw[1::2]
-            raw = bytes(wide)
-        if kind == "F16":
-            raw = array("f", struct.unpack(f"<{len(raw) // 2}e", raw)).tobytes()
-        code, width, exponent, fraction = ("d", 8, 11, 52) if kind == "F64" else ("f", 4, 8, 23)
-        self.raw, self.floats, self.parts = raw, array(code, raw), None
-        # The last byte of a float is its sign and the first seven bits of the exponent.
-        tops = raw[width - 1 :: width].translate(bytes(byte & 127 for byte in BYTES))
-        found = [top for top in range(128) if top in tops]
-        self.zeros = 0 in found and tops.count(0) == self.floats.count(0.0)
-        found = found[self.zeros :] or [64]
-        low, high = found[0] << exponent - 7, (found[-1] + 1 << exponent - 7) - 1
-        need(high < (1 << exponent) - 1, "a weight is not finite, or too large")
-        bias = (1 << exponent - 1) - 1
-        self.scale = max(0, bias + fraction - max(low, 1))
-        self.size = max(1, high + 1 - bias + self.scale)
-        need(self.scale < 1000, "a weight is too small")
-        self.parted = code == "f" and low > 0
-
-    def integers(self):
-        return list(map(math.floor, map(mul, self.floats, repeat(2.0**self.scale))))
-
-    def part(self):
-        """Integers are parts of 24 bits times powers of 2, which the keys name (L1)."""
-        tops = self.raw[3::4]
-        signs = [byte for byte in BYTES if byte in tops]  # and seven bits of the exponent
-        if not self.parted or len(signs) > 128:
-            self.parts, self.keys, self.powers = self.integers(), bytes(len(self.floats)), [1]
-            return
-        planes = bytearray(self.raw)
-        planes[2::4] = self.raw[2::4].translate(bytes(byte | 128 for byte in BYTES))
-        planes[3::4] = bytes(len(tops))
-        self.parts, ranks = array("I", planes), {byte: 2 * n for n, byte in enumerate(signs)}
-        lasts = self.raw[2::4].translate(bytes(byte >> 7 for byte in BYTES))  # of the exponent
-        tops = tops.translate(bytes(ranks.get(byte, 0) for byte in BYTES))
-        keys = int.from_bytes(tops, "little") | int.from_bytes(lasts, "little")
-        self.keys, self.powers = keys.to_bytes(len(tops), "little"), []
-        for byte in signs:
-            power = 2 ** max(0, 2 * (byte & 127) - 150 + self.scale) * (-1 if byte > 127 else 1)
-            self.powers += [power, 2 * power] if byte & 127 else [0, 0]  # as these are zeros
-
-    def dots(self, numbers, places):
-        """For each of these ranges of integers: they times the numbers, added up."""
-        if self.parts is None:
-            self.part()
-        sums, most = [0] * len(places), max(map(int.bit_length, numbers))
-        step = max(8, NEAR // (most + 1))  # as many as stay in the processor's cache
-        for first in range(0, len(numbers), step):
-            few = numbers[first : first + step]
-            multiples = [[number * power for power in self.powers] for number in few]
-            for n, place in enumerate(places):
-                at = slice_of(place[first : first + step])
-                sums[n] += sum(map(mul, self.parts[at], map(getitem, multiples, self.keys[at])))
-        return sums
-
-def slice_of(place):
-    return slice(place.start, place.stop, place.step)
+def widened(kind, raw):
+    """The bytes of floats as those of float64 or, if they are less, of float32: as exact."""
+    if kind == "BF16":  # the upper half of a float32
+        wide = bytearray(2 * len(raw))
+        wide[2::4], wide[3::4] = raw[0::2], raw[1::2]
+        return bytes(wide)
+    if kind == "F16":
+        return array("f", struct.unpack(f"<{len(raw) // 2}e", raw)).tobytes()
+    return raw
 
 class Tensor:
     """A tensor in a file. Its bytes are there: that was checked (`read_tensors`)."""
 
-    def __init__(self, file, start, kind, shape):
+    def __init__(self, file, start, kind, shape, name):
         self.file, self.start, self.kind, self.shape = file, start, kind, tuple(shape)
-        self.width = WIDTHS[kind]
+        self.width, self.name = WIDTHS[kind], ascii(name)[:80]
 
     def raw(self, first, count):
         self.file.seek(self.start + first * self.width)
         data = self.file.read(count * self.width)
-        need(len(data) == count * self.width, "a file of weights is cut off")
+        need(len(data) == count * self.width, f"tensor {self.name}: its file is cut off")
         return data
 
-    def weights(self, first=0, count=None):
-        need(self.kind in FLOATS, f"weights of the type {self.kind} are not read")
+    def floats(self, first=0, count=None):
         count = math.prod(self.shape) if count is None else count
-        return Weights(self.kind, self.raw(first, count))
+        raw = widened(self.kind, self.raw(first, count))
+        found = array("d" if self.kind == "F64" else "f", raw)
+        need(all(map(math.isfinite, found)), f"tensor {self.name}: a weight is not finite")
+        return found
 
     def rounded(self, bits, square=Fraction(1), first=0, count=None):
         """Entries times √square in ulps: each is too close to 0 by less than one ulp (L1)."""
-        w = self.weights(first, count)
-        top, bottom = square.numerator << 2 * bits, square.denominator << 2 * w.scale
-        sizes = (math.isqrt(x * x * top // bottom) for x in w.integers())
-        return [-x if f < 0 else x for x, f in zip(sizes, w.floats)]
+        top, bottom, found = square.numerator << 2 * bits, square.denominator, []
+        for n, d in map(float.as_integer_ratio, self.floats(first, count)):
+            size = math.isqrt(n * n * top // (d * d * bottom))
+            found.append(-size if n < 0 else size)
+        return found
 
 class Matrix:
     """Weights as they are multiplied with rows: `outputs` columns of `inputs` numbers."""
@@ -230,16 +182,84 @@ class Matrix:
         self.tensor, self.by_rows = tensor, by_rows  # are the columns the rows of the file?
         self.inputs, self.outputs = tensor.shape[::-1] if by_rows else tensor.shape
 
+    def pieces(self):
+        """The weights of some outputs after the other."""
+        inputs, outputs, most = self.inputs, self.outputs, max(1, CHUNK // self.inputs)
+        for first in range(0, outputs, most):
+            count = min(most, outputs - first)
+            if self.by_rows:
+                starts, length = [first * inputs], count * inputs
+            else:
+                starts, length = range(first, inputs * outputs, outputs), count
+            data = b"".join(self.tensor.raw(start, length) for start in starts)
+            w = Weights(self.tensor.kind, data, inputs, count, self.by_rows)
+            need(w.good, f"tensor {self.tensor.name}: a weight is too small, or too large")
+            yield w
+
+class Weights:
+    """Columns of weights: each weight times 2^scale is an integer of at most `size` bits (L1)."""
+
+    def __init__(self, kind, raw, inputs, outputs, by_rows):
+        self.double, self.raw, self.by_rows = kind == "F64", widened(kind, raw), by_rows
+        self.inputs, self.outputs = inputs, outputs
+        # The last byte of a float is its sign and the first seven bits of the exponent.
+        width, step, bias, fraction = (8, 16, 1023, 52) if self.double else (4, 2, 127, 23)
+        tops = self.raw[width - 1 :: width].translate(bytes(byte & 127 for byte in range(256)))
+        found = [top for top in range(128) if top in tops]
+        zeros = 0 in found and tops.count(0) == self.floats().count(0.0)
+        self.low, *_, high = 2 * (found[zeros:] or [64])
+        self.scale = max(0, bias + fraction - step * self.low)
+        self.size = max(1, step * (high + 1) - bias + self.scale)
+        self.good = high < 127 and self.scale < 1000
+
+    def floats(self):
+        return array("d" if self.double else "f", self.raw)
+
+    def lines(self):
+        """Where the weights of each output are, and those of each input."""
+        count, length = self.inputs * self.outputs, self.inputs if self.by_rows else self.outputs
+        rows = [slice(i, i + length) for i in range(0, count, length)]
+        columns = [slice(i, count, length) for i in range(length)]
+        return (rows, columns) if self.by_rows else (columns, rows)
+
+    def norms(self):
+        """More than 2^32 times the norms of the columns: math.hypot is right to 2^-41 (L2)."""
+        floats = self.floats()
+        found = (math.hypot(*floats[line]).as_integer_ratio() for line in self.lines()[0])
+        return [n * (2**40 + 1) // (d * 2**8) + 1 for n, d in found]
+
     def parts(self):
-        """Weights with the places of columns in them, and of the weights of each input."""
-        step = max(1, CHUNK // self.inputs) if self.by_rows else self.outputs
-        for first in range(0, self.outputs, step):
-            count = min(step, self.outputs - first) * self.inputs
-            length = self.inputs if self.by_rows else self.outputs
-            rows = [range(i, i + length) for i in range(0, count, length)]
-            strided = [range(j, count, length) for j in range(length)]
-            both = (rows, strided) if self.by_rows else (strided, rows)
-            yield self.tensor.weights(first * self.inputs, count), *both
+        """The integers as parts of at most 25 bits, times powers of 2, which the keys name (L1)."""
+        if self.double:
+            scaled = map(mul, self.floats(), repeat(2.0**self.scale))
+            return list(map(math.floor, scaled)), bytes(len(self.raw) // 8), [1]
+        ones = int.from_bytes(b"\1\0\0\0" * (len(self.raw) // 4), "little")
+        floats = int.from_bytes(self.raw, "little")
+        exponents = floats >> 23 & 255 * ones
+        normal = exponents + 255 * ones >> 8 & ones  # 1 where the exponent is not 0
+        parts = (floats & (2**23 - 1) * ones) + (normal << 23)
+        twice = (exponents & ones) + ones - normal  # 1 where the exponent is odd, or 0
+        parts += parts & (twice << 24) - twice
+        tops = self.raw[3::4]
+        known = [byte for byte in range(256) if byte in tops]
+        keys = tops.translate(bytes(known.index(b) if b in known else 0 for b in range(256)))
+        powers = [0 if byte & 127 < self.low else  # as these are zeros
+                  (-1) ** (byte >> 7) * 2 ** (2 * (byte & 127) - 150 + self.scale)
+                  for byte in known]
+        return array("I", parts.to_bytes(len(self.raw), "little")), keys, powers
+
+    def dots(self, numbers, lines):
+        """For each of these lines of weights: they times the numbers, added up."""
+        parts, keys, powers = self.parts()
+        parts, keys = ([all_of[line] for line in lines] for all_of in (parts, keys))
+        sums, most = [0] * len(lines), max(map(int.bit_length, numbers))
+        step = max(8, NEAR // (most + 1))  # as many as stay in the processor's cache
+        for first in range(0, len(numbers), step):
+            here = slice(first, first + step)
+            multiples = [[number * power for power in powers] for number in numbers[here]]
+            for n, (part, key) in enumerate(zip(parts, keys)):
+                sums[n] += sum(map(mul, part[here], map(getitem, multiples, key[here])))
+        return sums
 
 def read_tensors(file, name):
     """The tensors of a safetensors file. Every byte belongs to one of them."""
@@ -261,7 +281,8 @@ def read_tensors(file, name):
         need(good, f"{name}: a tensor is not described")
     for key, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         begin, stop = entry["data_offsets"]
-        tensor = tensors[key] = Tensor(file, start + begin, entry["dtype"], entry["shape"])
+        tensor = Tensor(file, start + begin, entry["dtype"], entry["shape"], key)
+        tensors[key] = tensor
         size = tensor.width * math.prod(tensor.shape)
         need(start + begin == reached and stop - begin == size, f"{name}: {ascii(key)[:80]}: bytes")
         reached = start + stop
@@ -280,10 +301,6 @@ def norm_up(row):
 
 def largest(rows):
     return max(max(max(row), -min(row)) for row in rows)
-
-def float_norm_up(floats):
-    """More than 2^32 times the norm of floats: math.hypot is right to 2^-41 of itself (L2)."""
-    return int(math.hypot(*floats) * (1 + 2.0**-40) * 2.0**32) + 1
 
 def exp_minus(y, bits):
     """e^-y for y >= 0, off by less than one ulp; exactly 1 for y = 0 (L3)."""
@@ -502,10 +519,10 @@ def side_by_side(parts):
 def norm(x, gain, bias, epsilon, centred, unit):
     """γ u/√(‖u‖²/d + ε) + β with u = x, or x less its mean; γ is the weight, or 1 + it (L9)."""
     d, bits = len(x.values[0]), x.bits
-    w = gain.weights()
-    gains = [g + (unit << w.scale) for g in w.integers()]
+    gains = [Fraction(g) + unit for g in gain.floats()]
+    steepest, factors = max(map(abs, gains)), [g.as_integer_ratio() for g in gains]
     biases = bias.rounded(bits) if bias else [0] * d
-    top, bottom, steepest, values, radii = *epsilon.as_integer_ratio(), max(map(abs, gains)), [], []
+    top, bottom, values, radii = *epsilon.as_integer_ratio(), [], []
     for row, radius in zip(x.values, x.radii):
         total, times = (sum(row), d) if centred else (0, 1)
         c = [times * a - total for a in row]  # u times `times`, exactly
@@ -516,10 +533,32 @@ def norm(x, gain, bias, epsilon, centred, unit):
         sigma = math.isqrt((least**2 * bottom + top * d * 4**bits) // (d * bottom))
         need(root >> bits >= d and sigma, "a norm may divide by 0: too few bits", Refused)
         z = [(a << 2 * bits + 64) // root for a in c]
-        values.append([(g * a >> w.scale) + b for g, a, b in zip(gains, z, biases)])
+        values.append([g * a // power + b for (g, power), a, b in zip(factors, z, biases)])
         moved = (radius << bits) // sigma + 1 + 2 * root_up(d)
-        radii.append((steepest * moved >> w.scale) + 1 + 2 * root_up(d))
+        radii.append(math.floor(steepest * moved) + 1 + 2 * root_up(d))
     return Rows(values, radii, bits)
+
+class Work:
+    """Does something with many arguments: in this process, or in several, always in order."""
+
+    def __init__(self, stack, processes):
+        self.pool, self.ahead = None, 2 * processes  # so many are done or waited for at a time
+        if processes > 1:  # which leave it to this one to be interrupted
+            quiet = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}
+            self.pool = stack.enter_context(ProcessPoolExecutor(processes, **quiet))
+
+    def __call__(self, function, tasks):
+        """Each task with its result."""
+        if not self.pool:
+            yield from ((task, function(*task)) for task in tasks)
+            return
+        waiting = deque()
+        for task in tasks:
+            waiting.append((task, self.pool.submit(function, *task)))
+            if len(waiting) > self.ahead:
+                task, future = waiting.popleft()
+                yield task, future.result()
+        yield from ((task, future.result()) for task, future in waiting)
 
 def entry_bytes(largest, size, terms):
     """A sum of products fits into so many bytes, with its sign (L10)."""
@@ -530,57 +569,67 @@ def entries(digits, width):
     half, starts = 1 << 8 * width - 1, range(0, len(digits), width)
     return [int.from_bytes(digits[i : i + width], "little") - half for i in starts]
 
-def computed(x, matrix, keep=None):
-    """x W exactly: for each output the products of all rows, and the weights they are of (L10).
-
-    The rows are the digits of one large integer for each input, so that one pass over the matrix
-    serves all of them. `keep` gets the digits of each output: all together they are a witness.
-    """
-    for w, columns, _ in matrix.parts():
-        width = entry_bytes(largest(x.values), w.size, matrix.inputs)
-        packed = [0] * matrix.inputs
-        for row in reversed(x.values):
+def multiplied(w, rows, width, digits):
+    """Rows times columns, digits in a base of 256^width: computed (L10), or tested (L14)."""
+    columns, inputs = w.lines()
+    if digits is None:  # the rows are the digits of one large integer for each input
+        packed = [0] * w.inputs
+        for row in reversed(rows):
             packed = [(number << 8 * width) + a for number, a in zip(packed, row)]
-        offset = sum(1 << 8 * width * (t + 1) - 1 for t in range(len(x.values)))
-        for total, column in zip(w.dots(packed, columns), columns):
-            digits = (total + offset).to_bytes(width * len(x.values), "little")
-            if keep:
-                keep(digits)
-            yield entries(digits, width), w, w.floats[slice_of(column)]
+        offset = sum(1 << 8 * width * (t + 1) - 1 for t in range(len(rows)))
+        totals = (total + offset for total in w.dots(packed, columns))
+        digits = b"".join(total.to_bytes(width * len(rows), "little") for total in totals)
+    else:
+        products = entries(digits, width)
+        random = [secrets.randbits(96) for _ in columns]  # drawn when the products are fixed
+        image = w.dots(random, inputs)
+        for t, row in enumerate(rows):
+            same = sum(map(mul, random, products[t :: len(rows)])) == sum(map(mul, row, image))
+            need(same, "the witness has a wrong product", Refused)
+    return digits, w.norms()
 
-class Witness:
-    """The same products as somebody else computed them: read, and tested (L14)."""
+def products(x, matrix, work, witness=None, keep=None):
+    """x W exactly: for each output the products of all rows, the scale and norm of its weights.
 
-    def __init__(self, file):
-        self.file = file
+    They are read from a witness if there is one. `keep` gets what would be a witness.
+    """
+    def tasks():
+        for w in matrix.pieces():
+            width = entry_bytes(largest(x.values), w.size, w.inputs)
+            size = width * len(x.values) * w.outputs
+            digits = witness.read(size) if witness else None
+            need(not witness or len(digits) == size, "the witness is cut off", Refused)
+            yield w, x.values, width, digits
 
-    def __call__(self, x, matrix):
-        for w, columns, inputs in matrix.parts():
-            width, products = entry_bytes(largest(x.values), w.size, matrix.inputs), []
-            for _ in columns:
-                digits = self.file.read(width * len(x.values))
-                need(len(digits) == width * len(x.values), "the witness is cut off", Refused)
-                products.append(entries(digits, width))
-            random = [secrets.randbits(96) for _ in columns]  # drawn when the products are fixed
-            image = w.dots(random, inputs)
-            for row, product in zip(x.values, zip(*products)):
-                same = sum(map(mul, random, product)) == sum(map(mul, row, image))
-                need(same, "the witness has a wrong product", Refused)
-            yield from zip(products, repeat(w), (w.floats[slice_of(column)] for column in columns))
+    for (w, rows, width, _), (digits, norms) in work(multiplied, tasks()):
+        if keep:
+            keep(digits)
+        found = entries(digits, width)
+        for n, norm in enumerate(norms):
+            yield found[n * len(rows) : (n + 1) * len(rows)], w.scale, norm
 
-def linear(x, matrix, bias, products, sizes=None):
-    """x W + b, cut into parts of these sizes, each with its own radii (L11)."""
-    sizes, biases = sizes or [matrix.outputs], bias.rounded(x.bits) if bias else repeat(0)
-    columns, norms = [], []
-    for (product, w, column), b in zip(products(x, matrix), biases):
-        columns.append([(y >> w.scale) + b for y in product])
-        norms.append(float_norm_up(column))
-    parts, first = [], 0
-    for size in sizes:
-        here = slice(first, first + size)
-        steepest, first = norm_up(norms[here]), first + size
+def summed(w, rows):
+    """Rows of floats times columns, and the norms of these."""
+    floats = w.floats()
+    columns = (floats[line] for line in w.lines()[0])
+    return [[sum(map(mul, column, row)) for row in rows] for column in columns], w.norms()
+
+def estimated(x, matrix, work):
+    """x W from floats, as `products` has it (L13)."""
+    rows = [list(map(float, row)) for row in x.values]
+    for _, (sums, norms) in work(summed, ((w, rows) for w in matrix.pieces())):
+        yield from ((list(map(math.floor, row)), 0, norm) for row, norm in zip(sums, norms))
+
+def linear(x, columns, bias, sizes):
+    """x W + b from its columns, cut into parts of these sizes, each with its own radii (L11)."""
+    biases, parts = bias.rounded(x.bits) if bias else repeat(0), []
+    columns = [([(y >> scale) + b for y in row], norm)
+               for (row, scale, norm), b in zip(columns, biases)]
+    for first, size in zip(accumulate(sizes, initial=0), sizes):
+        values, norms = zip(*columns[first : first + size])
+        steepest = norm_up(norms)
         radii = [(steepest * radius >> 32) + 1 + 2 * root_up(size) for radius in x.radii]
-        parts.append(Rows([list(row) for row in zip(*columns[here])], radii, x.bits))
+        parts.append(Rows(list(map(list, zip(*values))), radii, x.bits))
     return parts
 
 def attention(q, k, v, square, cap, window, positions):
@@ -606,11 +655,12 @@ def attention(q, k, v, square, cap, window, positions):
         radii.append(max(v.radii[seen]) + spread + root_up(size))
     return Rows(values, radii, bits)
 
-def activated(x, function):
+def activated(x, function, work):
     """Slopes are at most 7/4, and values are off by less than 2|x| + 8 ulps (L6)."""
     lost = [(2 * (largest([row]) >> x.bits) + 8) * root_up(len(row)) for row in x.values]
     radii = [(7 * r >> 2) + 1 + more for r, more in zip(x.radii, lost)]
-    return Rows([function(row, x.bits) for row in x.values], radii, x.bits)
+    values = [row for _, row in work(function, ((row, x.bits) for row in x.values))]
+    return Rows(values, radii, x.bits)
 
 def times(x, y):
     """x y, entry by entry (L8)."""
@@ -644,7 +694,8 @@ class Network:
 
     def linear(self, x, at, key, sizes=None):
         matrix = Matrix(self.tensor(at, key), self.by_rows)
-        return linear(x, matrix, self.tensor(at, key, ".bias"), self.products, sizes)
+        columns = products(x, matrix, self.work, self.witness, self.keep)
+        return linear(x, columns, self.tensor(at, key, ".bias"), sizes or [matrix.outputs])
 
     def attention(self, x, block, at, positions):
         heads, shared = self.heads, self.kv_heads
@@ -662,18 +713,19 @@ class Network:
         if self.turns[block]:
             q, k = ([self.turns[block].turned(part) for part in parts] for parts in (q, k))
         square = self.square / (block + 1) ** 2 if self.by_block else self.square
-        done = [attention(part.taken(positions), k[h * shared // heads], v[h * shared // heads],
-                          square, self.score_cap, self.windows[block], positions)
-                for h, part in enumerate(q)]
-        return self.linear(side_by_side(done).trimmed(), at, "out")[0].trimmed()
+        tasks = ((part.taken(positions), k[h * shared // heads], v[h * shared // heads],
+                  square, self.score_cap, self.windows[block], positions)
+                 for h, part in enumerate(q))
+        done = side_by_side([part for _, part in self.work(attention, tasks)])
+        return self.linear(done.trimmed(), at, "out")[0].trimmed()
 
     def mlp(self, x, at):
         up = self.linear(x, at, "up")[0]
         if self.names["gate"]:
             gate, up = alike([self.linear(x, at, "gate")[0], up])
-            hidden = times(activated(gate, self.activation), up)
+            hidden = times(activated(gate, self.activation, self.work), up)
         else:
-            hidden = activated(up.trimmed(), self.activation)
+            hidden = activated(up.trimmed(), self.activation, self.work)
         return self.linear(hidden.trimmed(), at, "down")[0].trimmed()
 
     def embedded(self, ids, bits):
@@ -684,9 +736,9 @@ class Network:
             rows = [list(map(add, row, place)) for row, place in zip(rows, more)]
         return Rows(rows, [2 * root_up(d)] * len(ids), bits)
 
-    def final_rows(self, ids, wanted, bits, products):
+    def final_rows(self, ids, wanted, bits, tell=lambda done, blocks: None):
         """The last norm's rows at the wanted positions."""
-        self.products, x = products, self.embedded(ids, bits)
+        x = self.embedded(ids, bits)
         for block in range(self.blocks):
             at, last = self.names["block"].format(block), block == self.blocks - 1
             first = self.norm(x, at, "ln1")
@@ -697,64 +749,35 @@ class Network:
             second = self.norm(before if self.parallel else x, at, "ln2")
             y = self.mlp(second if self.names["ln2"] else first, at)
             x = added(x, self.norm(y, at, "ln2_post"))
+            tell(block + 1, self.blocks)
         return self.norm(x if self.blocks else x.taken(wanted), "", "ln_f")
 
     def leads(self, x, tokens, margins):
-        """A lower bound of each token's lead over all others: by floats if they do, or exactly."""
-        matrix = Matrix(self.tensors[self.head + ".weight"], True)
-        bare = not self.logit_cap and not self.tensor("", "head", ".bias")
-        if bare and matrix.inputs < 1 << 20:
-            found = float_leads(x, tokens, matrix)
-            if all(lead > max(0, margin) for lead, margin in zip(found, margins)):
-                return found
-        return self.exact_leads(x, tokens, matrix)
+        """A lower bound of each token's lead over all others (L13)."""
+        matrix, found = Matrix(self.tensors[self.head + ".weight"], True), []
+        if matrix.tensor.kind != "F64" and largest(x.values) < 1 << 60:
+            lost = (((2 * matrix.inputs + 8) * norm_up(row) >> 52) + 1 for row in x.values)
+            wider = Rows(x.values, list(map(add, x.radii, lost)), x.bits)
+            found = self.led(wider, tokens, estimated(x, matrix, self.work))
+        if found and all(lead > 0 and lead >= margin for lead, margin in zip(found, margins)):
+            return found
+        return self.led(x, tokens, products(x, matrix, self.work))
 
-    def exact_leads(self, x, tokens, matrix):
-        """From the exact products of the last rows (L13)."""
+    def led(self, x, tokens, columns):
         bias = self.tensor("", "head", ".bias")
         biases = bias.rounded(x.bits) if bias else repeat(0)
-        own, rivals = [None] * len(tokens), [None] * len(tokens)
-        for token, ((row, w, _), b) in enumerate(zip(computed(x, matrix), biases)):
+        own, rivals = [None] * len(tokens), [-math.inf] * len(tokens)
+        for token, ((row, scale, norm), b) in enumerate(zip(columns, biases)):
             for t, (product, radius) in enumerate(zip(row, x.radii)):
-                value = (product >> w.scale) + b
-                error = (root_up(matrix.inputs) * radius << w.size >> w.scale) + 3
+                value, error = (product >> scale) + b, (norm * radius >> 32) + 3
                 if token == tokens[t]:
                     own[t] = value - error
-                elif rivals[t] is None or value + error > rivals[t]:
-                    rivals[t] = value + error
+                else:
+                    rivals[t] = max(rivals[t], value + error)
         if self.logit_cap:
             own, rivals = ([capped(y, self.logit_cap, x.bits) for y in ys] for ys in (own, rivals))
             own = [y - 2 - 2 * math.ceil(3 * self.logit_cap) for y in own]
         return [Fraction(a - b, 1 << x.bits) for a, b in zip(own, rivals)]
-
-def float_leads(x, tokens, matrix):
-    """The same from sums of products in floats, whose error is bounded (L13).
-
-    `tiny`: an entry of a row may be off by 2^-1000, times a weight that may be large.
-    """
-    floats = [[a / (1 << x.bits) for a in row] for row in x.values]
-    sizes = [sum(map(abs, row)) for row in x.values]  # in ulps
-    own, rivals, token = [None] * len(tokens), [[] for _ in tokens], 0
-    for w, columns, _ in matrix.parts():
-        steps = (matrix.inputs + 8) / Fraction(1 << 52)
-        ulp = Fraction(1 << w.size, 1 << w.scale + x.bits)  # 2^-bits times more than every weight
-        need(ulp * max(sizes) < 1 << 900, "the logits are too large for floats", Refused)
-        tiny = Fraction(1 << max(0, w.size - w.scale), 1 << 900)
-        errors = [ulp * (steps * size + root_up(matrix.inputs) * radius) + tiny
-                  for size, radius in zip(sizes, x.radii)]
-        most = [-math.inf] * len(tokens)
-        for column in columns:
-            for t, row in enumerate(floats):
-                value = sum(map(mul, w.floats[slice_of(column)], row))
-                if token == tokens[t]:
-                    own[t] = Fraction(value) - errors[t]
-                elif value > most[t]:
-                    most[t] = value
-            token += 1
-        for t, value in enumerate(most):
-            if value > -math.inf:
-                rivals[t].append(Fraction(value) + errors[t])
-    return [a - max(b) for a, b in zip(own, rivals)]
 
 # --------------------------------------------------------------- config.json, and its tensors
 
@@ -1059,7 +1082,7 @@ def buffers(n, left):
                 need(mask.raw(t * p, p) == row, f"tensor {name}: is not the causal mask")
         if (name := at + ".masked_bias") in left:
             mask, found = n.tensors[name], found | {name}
-            hides = mask.shape in ((), (1,)) and mask.weights().floats[0] <= -1e4
+            hides = mask.shape in ((), (1,)) and mask.floats()[0] <= -1e4
             need(hides, f"tensor {name}: does not hide what is masked")
     for block, rope in enumerate(n.ropes if n.names["turns"] else []):
         if (name := n.names["block"].format(block) + n.names["turns"]) in left:
@@ -1096,46 +1119,44 @@ def read_model(folder, files, stack):
     need(places is None or set(places) == set(tensors), f"{index}: names other tensors")
     return Fields(config, "config.json"), tensors
 
-def check(document, folder, witness=None, keep=None):
+def check(document, folder, witness=None, keep=None, processes=1, tell=lambda done, blocks: None):
     """The claims, all of them proved: each a position, the token after it, and its margin."""
     with ExitStack() as stack:
-        file = stack.enter_context(opened(witness)) if witness else None
-        return checked(document, folder, stack, file, keep)
-
-def checked(document, folder, stack, file, keep):
-    name, said = "the certificate", document.get("check", document)
-    fields = {"format", "files", "reading", "ids", "claims", "bits"}
-    need(type(said) is dict and set(said) == fields, f"{name}: has not the fields of a check")
-    need(said["format"] == "exactformer check 1", f"{name}: format: is not known here")
-    need(said["reading"] in ("ideal", "stored"), f"{name}: reading: is not known here")
-    n = network(*read_model(folder, said["files"], stack))
-    for key in ("ids", "claims"):
-        good = type(said[key]) is list and 0 < len(said[key]) <= n.length
-        need(good, f"{name}: {key}: are none, or more than the model has positions")
-    ids = [natural(i, 0, n.vocabulary - 1, f"{name}: ids") for i in said["ids"]]
-    bits = natural(said["bits"], FEWEST, MOST, f"{name}: bits")
-    need(len(ids) * bits <= WORK, f"{name}: bits: are too many for so many ids")
-    claims = []
-    for claim in said["claims"]:
-        good = type(claim) is dict and set(claim) == {"position", "token", "margin"}
-        need(good and type(claim["margin"]) is str, f"{name}: claims: are not described")
-        position = natural(claim["position"], 0, len(ids) - 1, f"{name}: position")
-        token = natural(claim["token"], 0, n.vocabulary - 1, f"{name}: token")
-        claims.append((position, token, claim["margin"]))
-    claims.sort()
-    positions, tokens, texts = zip(*claims)
-    margins = list(map(decimal, texts))
-    need(len(set(positions)) == len(claims), f"{name}: claims: a position is there twice")
-    if said is not document:
-        consistent(document, ids, claims)
-    n.prepare(said["reading"], len(ids), bits)
-    products = Witness(file) if file else lambda x, matrix: computed(x, matrix, keep)
-    x = n.final_rows(ids, positions, bits, products)
-    need(not file or not file.read(1), "the witness goes on after its end", Refused)
-    for (position, token, text), margin, lead in zip(claims, margins, n.leads(x, tokens, margins)):
-        why = f"token {token} after position {position} is not shown to lead by {text}"
-        need(lead > 0 and lead >= margin, why, Refused)
-    return claims
+        name, said = "the certificate", document.get("check", document)
+        fields = {"format", "files", "reading", "ids", "claims", "bits"}
+        need(type(said) is dict and set(said) == fields, f"{name}: has not the fields of a check")
+        need(said["format"] == "exactformer check 1", f"{name}: format: is not known here")
+        need(said["reading"] in ("ideal", "stored"), f"{name}: reading: is not known here")
+        n = network(*read_model(folder, said["files"], stack))
+        for key in ("ids", "claims"):
+            good = type(said[key]) is list and 0 < len(said[key]) <= n.length
+            need(good, f"{name}: {key}: are none, or more than the model has positions")
+        ids = [natural(i, 0, n.vocabulary - 1, f"{name}: ids") for i in said["ids"]]
+        bits = natural(said["bits"], FEWEST, MOST, f"{name}: bits")
+        need(len(ids) * bits <= WORK, f"{name}: bits: are too many for so many ids")
+        claims = []
+        for claim in said["claims"]:
+            good = type(claim) is dict and set(claim) == {"position", "token", "margin"}
+            need(good and type(claim["margin"]) is str, f"{name}: claims: are not described")
+            position = natural(claim["position"], 0, len(ids) - 1, f"{name}: position")
+            token = natural(claim["token"], 0, n.vocabulary - 1, f"{name}: token")
+            claims.append((position, token, claim["margin"]))
+        claims.sort()
+        positions, tokens, texts = zip(*claims)
+        margins = list(map(decimal, texts))
+        need(len(set(positions)) == len(claims), f"{name}: claims: a position is there twice")
+        if said is not document:
+            consistent(document, ids, claims)
+        n.witness, n.keep = stack.enter_context(opened(witness)) if witness else None, keep
+        n.work = Work(stack, processes)
+        n.prepare(said["reading"], len(ids), bits)
+        x = n.final_rows(ids, positions, bits, tell)
+        need(not witness or not n.witness.read(1), "the witness goes on after its end", Refused)
+        for (position, token, text), margin, lead in zip(
+                claims, margins, n.leads(x, tokens, margins)):
+            why = f"token {token} after position {position} is not shown to lead by {text}"
+            need(lead > 0 and lead >= margin, why, Refused)
+        return claims
 
 def consistent(document, ids, claims):
     """What the rest of a certificate says of ids and tokens is what is checked."""
@@ -1148,19 +1169,35 @@ def consistent(document, ids, claims):
     need(good and all(p + 1 >= len(given) for p, _, _ in claims),
          "the certificate: check: is about other ids or tokens than the rest of it", Refused)
 
+class Progress:
+    """Blocks that are done: on a terminal one line, elsewhere a line every ten seconds."""
+
+    def __init__(self):
+        self.started = self.told = time.monotonic()
+
+    def __call__(self, done, blocks):
+        now, last = time.monotonic(), done == blocks
+        line = f"block {done} of {blocks}, some {(now - self.started) / done:.0f} s each"
+        if sys.stderr.isatty():
+            print(f"\r\033[K{'' if last else line}", end="", file=sys.stderr, flush=True)
+        elif now - self.told > 10 and not last:
+            print(line, file=sys.stderr, flush=True)
+            self.told = now
+
 def main(arguments):
-    if arguments in (["--help"], ["-h"]):
-        print(__doc__)
-        return 0
-    options = arguments[2:3] == ["--witness"] and len(arguments) == 4
-    if len(arguments) != 2 and not options:
-        print(__doc__, file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser("exactformer_check.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("certificate", help="a certificate, or its field check alone")
+    parser.add_argument("folder", help="of the model: config.json and safetensors files")
+    parser.add_argument("--witness", metavar="FILE", help="products of all matrices, to be tested")
+    parser.add_argument("--processes", metavar="N", type=int, default=1, help="that compute")
+    given = parser.parse_args(arguments)
     try:
         need(sys.byteorder == "little", "this machine is not little-endian")
-        with opened(arguments[0]) as file:
+        natural(given.processes, 1, 256, "--processes")
+        with opened(given.certificate) as file:
             document = read_json(file.read(LONGEST + 1), "the certificate", LONGEST)
-        claims = check(document, arguments[1], arguments[3] if options else None)
+        claims = check(document, given.folder, given.witness, None, given.processes, Progress())
     except Refused as error:
         word = "refused" if error.status == 1 else "bad input"
         print(f"{word}: {str(error)[:300]}", file=sys.stderr)
@@ -1171,7 +1208,8 @@ def main(arguments):
     for position, token, margin in claims:
         print(f"after position {position}: token {token} leads all others by {margin} or more")
     print("These claims were checked; nothing else that the certificate says was.")
-    print("accepted:", "2^-96 bounds the chance that a false one is" if options else "proved")
+    chance = "2^-96 bounds the chance that a false one is"
+    print("accepted:", chance if given.witness else "proved")
     return 0
 
 if __name__ == "__main__":

@@ -507,31 +507,29 @@ def _witness(rng: random.Random, subject: Subject, place: Path) -> Forged:
 
 
 class _Liar:
-    """Products that are right but for one entry; what follows is computed from the lie."""
+    """Does the work of the checker, but for one entry of one product; what follows is computed from the lie."""
 
     def __init__(self, rng: random.Random, last: int) -> None:
-        self.rng, self.target, self.calls, self.kept = rng, rng.randrange(last), 0, bytearray()
+        self.rng, self.target, self.calls = rng, rng.randrange(last), 0
 
-    def __call__(self, x: Any, matrix: Any) -> Any:
-        lies = self.calls == self.target
-        self.calls += 1
-        chosen = self.rng.randrange(matrix.outputs)
-        for n, (product, w, column) in enumerate(exactformer_check.computed(x, matrix, self.kept.extend)):
-            if lies and n == chosen:
-                width = len(self.last(x, product))
-                row = self.rng.randrange(len(product))
-                product[row] += self.rng.choice(_PRIMES) << max(0, x.bits + w.scale - self.rng.randrange(0, 64))
-                half = 1 << 8 * width - 1
-                if abs(product[row]) < half:
-                    self.kept[-width * len(product) :] = b"".join((p + half).to_bytes(width, "little") for p in product)
-            yield product, w, column
+    def __call__(self, function: Any, tasks: Any) -> Any:
+        for task in tasks:
+            result = function(*task)
+            if function is exactformer_check.multiplied:
+                if self.calls == self.target:
+                    result = self._changed(*task[:3], *result)
+                self.calls += 1
+            yield task, result
 
-    def last(self, x: Any, product: list[int]) -> bytes:
-        """The digits of one entry of what was kept last: so long are they all."""
-        for width in range(1, 400):
-            if exactformer_check.entries(bytes(self.kept[-width * len(product) :]), width) == product:
-                return bytes(width)
-        raise AssertionError("no width fits")
+    def _changed(self, w: Any, rows: Any, width: int, digits: bytes, norms: Any) -> Any:
+        """With one entry off by a multiple of a prime, where it has room."""
+        products = exactformer_check.entries(digits, width)
+        half = 1 << 8 * width - 1
+        chosen = self.rng.randrange(len(products))
+        products[chosen] += self.rng.choice(_PRIMES) << max(0, 8 * width - 2 - self.rng.randrange(0, 64) - w.size)
+        if abs(products[chosen]) >= half:
+            return digits, norms
+        return b"".join((product + half).to_bytes(width, "little") for product in products), norms
 
 
 def _consistent(rng: random.Random, subject: Subject, place: Path) -> Forged:
@@ -544,16 +542,17 @@ def _followed(rng: random.Random, subject: Subject, stack: ExitStack) -> Forged:
     check, said = exactformer_check, json.loads(json.dumps(subject.said))
     n = check.network(*check.read_model(str(subject.folder), said["files"], stack))
     n.prepare(said["reading"], len(said["ids"]), said["bits"])
-    liar = _Liar(rng, 2 * (7 if n.kind == "llama" else 4))
+    kept = bytearray()
+    n.work, n.witness, n.keep = _Liar(rng, 2 * (7 if n.kind == "llama" else 4)), None, kept.extend
     try:
-        x = n.final_rows(said["ids"], [claim["position"] for claim in said["claims"]], said["bits"], liar)
+        x = n.final_rows(said["ids"], [claim["position"] for claim in said["claims"]], said["bits"])
     except check.Refused:
-        return said, subject.folder, bytes(liar.kept)
+        return said, subject.folder, bytes(kept)
     for t, claim in enumerate(said["claims"]):
         leads = [n.leads(x.taken([t]), [token], [0])[0] for token in range(n.vocabulary)]
         claim["token"] = max(range(n.vocabulary), key=lambda token: leads[token])
         claim["margin"] = f"{max(0.0, float(max(leads))) * 0.9:.9f}"
-    return said, subject.folder, bytes(liar.kept)
+    return said, subject.folder, bytes(kept)
 
 
 KINDS: dict[str, Callable[[random.Random, Subject, Path], Forged]] = {

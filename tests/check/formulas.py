@@ -62,10 +62,15 @@ class Held:
     def __init__(self, check: Any, values: list[float], shape: tuple[int, ...], kind: str = "F32") -> None:
         code = {"F32": "f", "F64": "d"}[kind]
         raw = struct.pack(f"<{len(values)}{code}", *values)
-        self.inner = check.Tensor(None, 0, kind, shape)
+        self.inner = check.Tensor(None, 0, kind, shape, "held")
         width = self.inner.width
         self.inner.raw = lambda first, count: raw[first * width : (first + count) * width]
         self.values = [Fraction(x) for x in struct.unpack(f"<{len(values)}{code}", raw)]
+
+
+def alone(check: Any) -> Any:
+    """Work that is done in this process."""
+    return check.Work(None, 1)
 
 
 @check
@@ -120,7 +125,7 @@ def activations(check: Any) -> None:
 def activated(check: Any) -> None:
     for radius in (0, 1001):
         x = rows(check, random.Random(1), 2, 24, 40, radius, 5)
-        y = check.activated(x, check.relu)
+        y = check.activated(x, check.relu, alone(check))
         for row, before, after in zip(x.values, x.radii, y.radii, strict=True):
             most = max(map(abs, row)) >> 40
             least(after, exactly(Fraction(7, 4) * before) + (2 * most + 8) * arb(24).sqrt())
@@ -142,38 +147,63 @@ def weights(check: Any) -> None:
             else:
                 raw = struct.pack(f"<{len(xs)}{packed[kind]}", *xs)
                 xs = list(struct.unpack(f"<{len(xs)}{packed[kind]}", raw))
-            found = check.Weights(kind, raw)
-            for x, n in zip(xs, found.integers(), strict=True):
-                assert Fraction(x) * 2**found.scale == n
-                assert abs(n) < 2**found.size
-            parted(found)
-            assert found.size <= 53 + spread + 34
+            parted(check.Weights(kind, raw, len(xs), 1, True), xs)
+            assert check.Weights(kind, raw, len(xs), 1, True).size <= 53 + spread + 34
+            padded = [*xs, 0.0, -0.0, 0.0]  # 64 numbers, or four columns of 16
+            raw += bytes(3 * len(raw) // len(xs))
+            for by_rows in (True, False):
+                w = check.Weights(kind, raw, 16, 4, by_rows)
+                columns, inputs = w.lines()
+                for j, column in enumerate(columns):
+                    assert padded[column] == (padded[16 * j : 16 * j + 16] if by_rows else padded[j::4])
+                for i, line in enumerate(inputs):
+                    assert padded[line] == (padded[i::16] if by_rows else padded[4 * i : 4 * i + 4])
+                for column, norm in zip(columns, w.norms(), strict=True):
+                    true = size(padded[column]) * 2**32
+                    assert float((true - norm).upper()) < 0
+                    assert float((norm - true - true / 2**30).lower()) < 2
     tiny = [0.0, 1e-42, -0.5, -0.0]
-    found = check.Weights("F32", struct.pack("<4f", *tiny))
-    assert found.floats[1] > 0
-    assert found.integers() == [Fraction(x) * 2**found.scale for x in found.floats]
-    parted(found)
-    parted(check.Weights("F32", struct.pack("<3f", 0.0, -0.0, 0.0)))
-    floats = [sign << 31 | exponent << 23 | exponent * 35 for sign in (0, 1) for exponent in range(2, 254)]
-    for some in (floats, floats[9:130], floats[252:]):  # the first have too many bytes for keys
-        parted(check.Weights("F32", struct.pack(f"<{len(some)}I", *some)))
+    tiny = list(struct.unpack("<4f", struct.pack("<4f", *tiny)))
+    assert tiny[1] > 0
+    smallest = [2.0**-149 * n for n in (1, 2, 3, 2**23 - 1, 2**23, 2**23 + 1, 2**24 - 1, 2**24, 2**25 + 4)]
+    floats = [sign << 31 | exponent << 23 | exponent * 35 for sign in (0, 1) for exponent in range(254)]
+    every = list(struct.unpack(f"<{len(floats)}f", struct.pack(f"<{len(floats)}I", *floats)))
+    for xs in (
+        tiny,
+        smallest,
+        [-0.0, 2.0**-120, -(2.0**-149)],
+        [0.0, -0.0, 0.0],
+        [0.0, 0.5, -0.0],
+        every,
+        every[9:130],
+        every[252:],
+    ):
+        parted(check.Weights("F32", struct.pack(f"<{len(xs)}f", *xs), len(xs), 1, True), xs)
     for bad in (math.inf, math.nan, -math.inf):
         for kind, code in packed.items():
-            _refused(check, lambda kind=kind, code=code, bad=bad: check.Weights(kind, struct.pack(f"<2{code}", 1, bad)))
+            assert not check.Weights(kind, struct.pack(f"<2{code}", 1, bad), 2, 1, True).good
+            inner = check.Tensor(None, 0, kind, (2, 1), "held")
+            inner.raw = lambda first, count, code=code, bad=bad: struct.pack(f"<2{code}", 1, bad)
+            _refused(check, inner.floats)
+            _refused(check, lambda inner=inner: list(check.Matrix(inner, True).pieces()))
+    for kind, small in (("F64", 2.0**-960), ("F64", 1e-320)):
+        assert not check.Weights(kind, struct.pack("<2d", 1, small), 2, 1, True).good
 
 
-def parted(found: Any) -> None:
+def parted(w: Any, xs: list[float]) -> None:
     """Parts times powers are the integers, and `dots` adds them up."""
-    numbers = [3**n + (n == 0) * 2**70000 for n in range(len(found.floats))]  # so large that they are taken a few at a time
-    integers = found.integers()
-    places = [range(len(numbers))] * 2
+    assert w.good
+    parts, keys, powers = w.parts()
+    integers = [part * powers[key] for part, key in zip(parts, keys, strict=True)]
+    assert integers == [Fraction(x) * 2**w.scale for x in xs]
+    assert max(map(abs, integers)) < 2**w.size
+    assert max(parts) < 2**25 or w.double
+    numbers = [3**n + (n == 0) * 2**70000 for n in range(len(xs))]  # so large that they are taken a few at a time
     whole = sum(n * number for n, number in zip(integers, numbers, strict=True))
-    assert found.dots(numbers, places) == [whole, whole]
-    assert [part * found.powers[key] for part, key in zip(found.parts, found.keys, strict=True)] == integers
-    uneven = range(1, len(numbers), 2)
-    assert found.dots(numbers[: len(uneven)], [uneven]) == [
-        sum(integers[i] * number for i, number in zip(uneven, numbers[: len(uneven)], strict=True))
-    ]
+    assert w.dots(numbers, [slice(0, len(xs))] * 2) == [whole, whole]
+    uneven = slice(1, len(xs), 2)
+    numbers = numbers[: len(xs[uneven])]
+    assert w.dots(numbers, [uneven]) == [sum(n * number for n, number in zip(integers[uneven], numbers, strict=True))]
 
 
 def _refused(check: Any, call: Callable[[], Any]) -> None:
@@ -193,23 +223,42 @@ def tensors(check: Any) -> None:
             assert 0 <= float((abs(exactly(x)) * exactly(square).sqrt() * 2**40 - abs(n)).mid()) < 1
             assert n * x >= 0
     columns = [held.values[i : i + 4] for i in range(0, 12, 4)]
-    for column in columns:
-        found = check.float_norm_up([float(x) for x in column])
-        assert float((size(column) * 2**32 - found).upper()) < 0
-        assert float((found - size(column) * 2**32).lower()) < 2
+    before, check.CHUNK = check.CHUNK, 8  # so that a matrix is read in pieces
     for by_rows, shape in ((True, (3, 4)), (False, (4, 3))):
         held = Held(check, [float(x) for x in held.values], shape)
         matrix = check.Matrix(held.inner, by_rows)
+        assert len(list(matrix.pieces())) == 2
         x = rows(check, rng, 3, 4, 50, 0, 100)
         cut = columns if by_rows else [held.values[j::3] for j in range(3)]
-        for (product, w, floats), column in zip(check.computed(x, matrix), cut, strict=True):
-            assert product == [sum(a * b for a, b in zip(row, column, strict=True)) * 2**w.scale for row in x.values]
-            assert list(map(Fraction, floats)) == list(column)
-        parts = check.linear(x, matrix, None, check.computed, [1, 2])
+        kept = bytearray()
+        for (product, scale, norm), column in zip(check.products(x, matrix, alone(check), None, kept.extend), cut, strict=True):
+            assert product == [sum(a * b for a, b in zip(row, column, strict=True)) * 2**scale for row in x.values]
+            assert float((size(column) * 2**32 - norm).upper()) < 0
+        witnessed(check, x, matrix, bytes(kept))
+        bias = Held(check, [rng.gauss(0, 1) for _ in range(3)], (3,))
+        parts = check.linear(x, check.products(x, matrix, alone(check)), bias.inner, [1, 2])
+        outputs = [list(zip(*part.values, strict=True)) for part in parts]
+        for output, column, b in zip([*outputs[0], *outputs[1]], cut, bias.values, strict=True):
+            for row, found in zip(x.values, output, strict=True):
+                assert abs(sum(a * w for a, w in zip(row, column, strict=True)) + b * 2**50 - found) < 2
         for part, cut_to in zip(parts, (cut[:1], cut[1:]), strict=True):
-            for radius, before in zip(part.radii, x.radii, strict=True):
+            for radius, before_it in zip(part.radii, x.radii, strict=True):
                 norm = size([w for column in cut_to for w in column])
-                least(radius, norm * before + 2 * arb(len(cut_to)).sqrt())
+                least(radius, norm * before_it + 2 * arb(len(cut_to)).sqrt())
+    check.CHUNK = before
+
+
+def witnessed(check: Any, x: Any, matrix: Any, kept: bytes) -> None:
+    """What was kept is taken, and nothing that differs from it."""
+    from io import BytesIO
+
+    def read(witness: bytes) -> list[Any]:
+        return list(check.products(x, matrix, alone(check), BytesIO(witness)))
+
+    assert read(kept) == list(check.products(x, matrix, alone(check)))
+    _refused(check, lambda: read(kept[:-1]))
+    for n in range(0, len(kept), 7):
+        _refused(check, lambda n=n: read(kept[:n] + bytes([kept[n] ^ 1]) + kept[n + 1 :]))
 
 
 @check
@@ -339,44 +388,35 @@ def logits(check: Any) -> None:
         )
         n = check.Network()
         n.tensors = {"words.weight": table.inner, "lm_head.bias": bias.inner}
-        n.head, n.names, n.logit_cap, n.dim = "words", {"head": "lm_head"}, cap, 4
-        most = table.inner.weights()
-        largest = Fraction(2) ** (most.size - most.scale)
-        assert max(map(abs, table.values)) < largest
-        x = rows(check, rng, 2, 4, 40, 1)
-        x.radii[1] = 1 << 20
-        for t, row in enumerate(x.values):
-            values, errors = [], []
-            for i in range(5):
-                w = table.values[4 * i : 4 * i + 4]
-                value = sum(a * b for a, b in zip(w, row, strict=True)) / 2**40 + bias.values[i]
-                values.append(exactly(value))
-                errors.append(2 * exactly(largest * x.radii[t]) / arb(2) ** 40)
-            token = max(range(5), key=lambda i: float(values[i].mid()))
-            matrix = check.Matrix(table.inner, True)
-            found = n.exact_leads(x.taken([t]), [token], matrix)[0]
-            if not cap:
-                bare = [exactly(Fraction(0))] * 5
-                for i in range(5):
-                    bare[i] = values[i] - exactly(bias.values[i])
-                best = max(range(5), key=lambda i: float(bare[i].mid()))
-                rival = max((bare[i] for i in range(5) if i != best), key=lambda a: float(a.mid()))
-                shown = check.float_leads(x.taken([t]), [best], matrix)[0]
-                sums = Fraction(sum(map(abs, row)), 2**40) * largest * 12 / 2**52
-                bound = bare[best] - rival - 2 * (errors[0] + exactly(sums))
-                assert float((exactly(shown) - bound).lower()) <= 0
-                assert float((bound - exactly(shown)).lower()) < 4 * float(errors[0].mid()) + 1e-12
-                sharp = check.float_leads(check.Rows([row], [0], 40), [best], matrix)[0]  # floats alone
-                assert float((exactly(sharp) - (bare[best] - rival - 1.9 * exactly(sums))).lower()) <= 0
-            low, high = (
-                values[token] - errors[token],
-                max((values[i] + errors[i] for i in range(5) if i != token), key=lambda a: float(a.mid())),
-            )
-            if cap:
-                low, high = (exactly(cap) * (y / exactly(cap)).tanh() for y in (low, high))
-            bound = low - high - 4 / arb(2) ** 40
-            assert float((exactly(found) - bound).lower()) <= 0
-            assert float((bound - exactly(found)).lower()) < 40 / 2**40 + 2 * float(errors[0].mid())
+        n.head, n.names, n.logit_cap, n.dim, n.work = "words", {"head": "lm_head"}, cap, 4, alone(check)
+        matrix = check.Matrix(table.inner, True)
+        rows_of = [table.values[4 * i : 4 * i + 4] for i in range(5)]
+        for bits, radius in ((40, 1), (40, 1 << 20), (58, 0), (59, 3)):
+            row = rows(check, rng, 1, 4, bits, 0).values[0]
+            lost = size(row) * 16 / arb(2) ** 52  # by sums in floats, as a radius
+            for exact in (True, False):
+                values = [
+                    exactly(Fraction(sum(a * b for a, b in zip(w, row, strict=True))) / 2**bits + b)
+                    for w, b in zip(rows_of, bias.values, strict=True)
+                ]
+                errors = [size(w) * (radius + (0 if exact else lost)) / arb(2) ** bits for w in rows_of]
+                token = max(range(5), key=lambda i: float(values[i].mid()))
+                x = check.Rows([row], [radius], bits)
+                found = (
+                    n.led(x, [token], check.products(x, matrix, n.work))[0]
+                    if exact
+                    else n.leads(x, [token], [Fraction(-(10**9))])[0]
+                )
+                low = values[token] - errors[token]
+                high = max((values[i] + errors[i] for i in range(5) if i != token), key=lambda a: float(a.mid()))
+                if cap:
+                    low, high = (exactly(cap) * (y / exactly(cap)).tanh() for y in (low, high))
+                bound = low - high - 4 / arb(2) ** bits
+                slack = (
+                    0 if exact else float((max(map(size, rows_of), key=float) * lost).mid()) / 2**bits
+                )  # what roundings really do
+                assert float((exactly(found) - bound).lower()) <= slack / 3
+                assert float((bound - exactly(found)).lower()) < 40 / 2**bits + slack / 3
 
 
 ctx.prec = 1500

@@ -25,9 +25,11 @@ from exactformer.checkpoints import open_checkpoint
 from exactformer.model import forward
 from exactformer.model.cache import Cache
 from exactformer.worksheets import load
+from exactformer.worksheets.models import model_folder
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 SORT, STORIES = DATA / "gpt-nano-sort" / "hf", DATA / "stories260K"
+STORY = model_folder("stories")
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi", "gpt_neox", "gpt_neo")
 
 
@@ -52,8 +54,9 @@ def network(folder: Path) -> Any:
 def shown(folder: Path, ids: list[int], tokens: list[int], reading: str = "ideal", bits: int = 300) -> list[float]:
     """The leads that the checker shows, at every position."""
     n = network(folder)
+    n.work, n.witness, n.keep = exactformer_check.Work(None, 1), None, None
     n.prepare(reading, len(ids), bits)
-    x = n.final_rows(ids, range(len(ids)), bits, exactformer_check.computed)
+    x = n.final_rows(ids, range(len(ids)), bits)
     quick, exact = (n.leads(x, tokens, [margin] * len(ids)) for margin in (0, 10**9))
     assert all(abs(float(one - other)) < 1e-6 for one, other in zip(quick, exact, strict=True))
     return [float(lead) for lead in exact]
@@ -209,15 +212,51 @@ def test_entries_that_are_too_small_for_floats(tmp_path: Path) -> None:
         exactformer_check.check(said | {"claims": claims[1:]}, str(folder))  # 2 < 3
 
 
-def test_rows_that_are_too_long_for_floats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound for floats is proved for fewer than 2^20 terms."""
-    monkeypatch.setattr(exactformer_check, "float_leads", lambda x, tokens, matrix: ["floats"])
-    monkeypatch.setattr(exactformer_check.Network, "exact_leads", lambda self, x, tokens, matrix: ["exact"])
-    n = exactformer_check.Network()
-    n.head, n.names, n.logit_cap = "words", {"head": "lm_head"}, None
-    for width in (4, 1 << 20):
-        n.tensors = {"words.weight": exactformer_check.Tensor(None, 0, "F32", (5, width))}
-        assert n.leads(None, [], []) == ["floats" if width == 4 else "exact"]
+@pytest.mark.parametrize(
+    ("dtype", "bits", "floats"), [("F32", 40, True), ("F32", 70, False), ("F64", 40, False), ("F16", 40, True)]
+)
+def test_where_floats_are_asked(dtype: str, bits: int, floats: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound for floats is proved where nothing overflows: for entries below 2^60 and the exponents of float32."""
+
+    def estimated(x: Any, matrix: Any, work: Any) -> Any:
+        asked.append(matrix)
+        return given(x, matrix, work)
+
+    asked: list[Any] = []
+    given = exactformer_check.estimated
+    monkeypatch.setattr(exactformer_check, "estimated", estimated)
+    n = network(write_llama(tmp_path, dtype))
+    n.work = exactformer_check.Work(None, 1)
+    x = exactformer_check.Rows([[1 << bits] + [0] * (n.dim - 1)], [1], bits)
+    for margins, tries in (([-99], floats), ([10**9], 2 * floats)):
+        n.leads(x, [0], margins)
+        assert len(asked) == tries
+
+
+def test_several_processes_find_the_same(tmp_path: Path) -> None:
+    """The same products in the same order, from a witness too; what one of them refuses is refused."""
+    model = open_checkpoint(STORY).model
+    ids = [1, 40, 7, 300]
+    rows = forward(model, ids, arithmetic("float64"))
+    lead = float(np.sort(rows[-1])[-1] - np.sort(rows[-1])[-2]) * 0.99
+    claims = [{"position": 3, "token": int(np.argmax(rows[-1])), "margin": f"{lead:.9f}"}]
+    said = {
+        "format": "exactformer check 1", "files": files_of(STORY), "reading": "ideal", "ids": ids, "claims": claims,
+        "bits": foreseen_bits(model, ids, lead),
+    }  # fmt: skip
+    one, two = bytearray(), bytearray()
+    done: list[tuple[int, int]] = []
+    found = exactformer_check.check(said, str(STORY), keep=one.extend)
+    assert exactformer_check.check(said, str(STORY), None, two.extend, 2, lambda *told: done.append(told)) == found
+    assert one == two
+    assert done == [(n + 1, len(done)) for n in range(len(done))]
+    witness = tmp_path / "witness"
+    witness.write_bytes(one)
+    assert exactformer_check.check(said, str(STORY), str(witness), processes=2) == found
+    one[len(one) // 2] ^= 1
+    witness.write_bytes(one)
+    with pytest.raises(exactformer_check.Refused, match="wrong product"):
+        exactformer_check.check(said, str(STORY), str(witness), processes=2)
 
 
 @pytest.mark.parametrize("change", ["more", "less", "shape", "mask", "frequencies"])

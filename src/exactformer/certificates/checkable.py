@@ -112,8 +112,7 @@ class _Seen:
                 self._block(block, f"blocks.{n}", float(self.config.scale_at(n).to_float()))
             self._keep(self._normed(self.radius, weights.ln_final, "ln_final"))
             rows = weights.W_E if weights.W_U is None else weights.W_U
-            coarse = 16 if rows.dtype == np.float64 else 2  # bits by which the checker overestimates the largest weight
-            return self.bits + coarse + math.log2(self._size("W_U", _largest, rows) * math.sqrt(self.config.dim))
+            return self.bits + math.log2(self._size("W_U", _largest, rows) * math.sqrt(self.config.dim))
 
     def _keep(self, radius: Any) -> None:
         self.bits += math.log2(float(radius.max()))
