@@ -1213,4 +1213,15 @@ def main(arguments):
     return 0
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        try:
+            status = main(sys.argv[1:])
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = 130
+        print("interrupted: nothing was shown", file=sys.stderr)
+    except BrokenPipeError:  # nobody reads any more
+        status = 141
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(status)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +159,50 @@ def test_statuses(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (status, "")
         assert done.stderr.startswith(said)
         assert len(done.stderr.splitlines()) == 1 or said == "usage: "
+
+
+def test_several_processes_say_the_same() -> None:
+    one, two = run(CERTIFICATE, STORIES), run(CERTIFICATE, STORIES, "--processes", 2)
+    assert (two.returncode, two.stdout, two.stderr) == (one.returncode, one.stdout, one.stderr)
+    asked = ("certify", "stories", "--verify", str(CERTIFICATE), "--independent", "--workers")
+    assert {cli(*asked, count).stdout for count in ("1", "2")} == {one.stdout}
+
+
+def test_nobody_reads() -> None:
+    with subprocess.Popen(
+        [sys.executable, CHECKER, CERTIFICATE, STORIES], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.wait(), process.stderr.read()) == (141, b"")
+
+
+def spent(process: int) -> float:
+    """Processor seconds."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_it_can_be_interrupted(tmp_path: Path) -> None:
+    """With more bits than anybody needs, it takes long enough."""
+    slow = changed(tmp_path / "slow.json", bits=4000)
+    with subprocess.Popen([sys.executable, CHECKER, slow, STORIES], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while spent(process.pid) < 1.5 and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=60)
+    assert (process.returncode, out, said.splitlines()[-1]) == (130, b"", b"interrupted: nothing was shown")
+
+
+def test_signs_of_life(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line every ten seconds, and none when all is done."""
+    now = iter([0.0, 4.0, 12.0, 16.0, 24.0, 40.0])
+    monkeypatch.setattr(exactformer_check.time, "monotonic", lambda: next(now))
+    tell = exactformer_check.Progress()
+    for done in range(1, 6):
+        tell(done, 5)
+    assert capsys.readouterr().err.splitlines() == ["block 2 of 5, some 6 s each", "block 4 of 5, some 6 s each"]
 
 
 def test_the_rest_of_a_certificate_may_not_say_otherwise(tmp_path: Path) -> None:

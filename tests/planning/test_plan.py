@@ -239,7 +239,9 @@ def test_options_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         assert refused("certify", config, "--plan", *option) == f"{option[0]}: does not go with --plan"
     assert refused("certify", config, "--plan", "--format", "html") == "--format html: does not go with --plan"
     assert refused("certify", str(folder), "--ids", "1", "--length", "3") == "--length: goes with --plan"
-    assert refused("certify", str(folder), "--ids", "1", "--workers", "3") == "--workers: goes with --prompts or --plan"
+    assert (
+        refused("certify", str(folder), "--ids", "1", "--workers", "3") == "--workers: goes with --prompts, --plan or --independent"
+    )
     problem = "--length: does not go with an input, which has its own"
     assert refused("certify", config, "--plan", "--ids", "1", "--length", "3") == problem
     assert "has no tokenizer" in refused("certify", config, "--plan", "--prompt", "hello")

@@ -123,15 +123,16 @@ def command(
         refuse(spread and cluster is None, "--spread: goes with --cluster, whose workers the blocks are spread over")
         many = Many(source, reading, prompts, most, top, cap, digits, spread)
         sys.exit(many.certified(journal, workers, cluster, form, output))
-    for option in ("workers", "journal", "cluster", "spread"):
-        refuse(given(option), f"--{option}: goes with --prompts{' or --plan' * (option == 'workers')}")
+    for option in ("journal", "cluster", "spread"):
+        refuse(given(option), f"--{option}: goes with --prompts")
+    refuse(given("workers") and not independent, "--workers: goes with --prompts, --plan or --independent")
     if verify is not None:
         for option in _NOT_TO_VERIFY:
             name = {"form": "format", "most": "max"}.get(option, option)
             refuse(given(option), f"--{name}: does not go with --verify")
         if independent:
             refuse(given("reading"), "--reading: does not go with --independent: the certificate names it")
-            sys.exit(verified_independently(source, verify, witness))
+            sys.exit(verified_independently(source, verify, witness, workers))
         refuse(witness is not None, "--witness: goes with --verify where --independent does")
         verified(source, verify, reading)
         return

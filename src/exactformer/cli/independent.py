@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from exactformer.checkpoints import Origin
 
 
-def verified_independently(source: str, file: Path, witness: Path | None) -> int:
+def verified_independently(source: str, file: Path, witness: Path | None, workers: int | None) -> int:
     """The status of the checker, which sees neither this program nor what is installed beside it.
 
     It proves its own table, so the file is looked at first: is it as it was written, and does the table follow from the tokens?
@@ -29,6 +30,7 @@ def verified_independently(source: str, file: Path, witness: Path | None) -> int
     import exactformer_check
     from exactformer.certificates.file import read
     from exactformer.certificates.verifying import TORN, Problem, check_problem
+    from exactformer.proofs.runner import cores
     from exactformer.worksheets.models import place_of
 
     folder = place_of(source)
@@ -40,12 +42,33 @@ def verified_independently(source: str, file: Path, witness: Path | None) -> int
     if problem is not None:
         click.echo(judged(f"refused: {file}, line {written.line(problem.place)}: {problem}", False, paint()))
         return REFUTED
-    command = [sys.executable, "-I", str(exactformer_check.__file__), str(file), str(folder)]
+    command = [
+        sys.executable,
+        "-I",
+        str(exactformer_check.__file__),
+        str(file),
+        str(folder),
+        "--processes",
+        str(workers or cores()),
+    ]
     given = ["--witness", str(witness)] if witness is not None else []
-    done = subprocess.run([*command, *given], capture_output=True, text=True, encoding="utf-8", check=False)
-    click.echo(done.stdout, nl=False)
-    click.echo(done.stderr, nl=False, err=True)
-    return done.returncode if done.returncode in (0, REFUTED, BAD_INPUT) else INTERNAL
+    status = _followed([*command, *given])
+    return status if status in (0, REFUTED, BAD_INPUT) else INTERNAL
+
+
+def _followed(command: list[str]) -> int:
+    """The status of a program; its signs of life are told as they come, and what it found when it has ended."""
+    told = None if sys.stderr.isatty() else subprocess.PIPE  # on a terminal it writes one changing line
+    with (
+        TemporaryFile("w+", encoding="utf-8") as found,
+        subprocess.Popen(command, stdout=found, stderr=told, encoding="utf-8") as process,
+    ):
+        for line in process.stderr or ():
+            click.echo(line, nl=False, err=True)
+        status = process.wait()
+        found.seek(0)
+        click.echo(found.read(), nl=False)
+    return status
 
 
 def write_witness(certificate: Certificate, origin: Origin | None, path: Path) -> None:

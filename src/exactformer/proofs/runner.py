@@ -57,7 +57,7 @@ def run(
             return
         chunks = Chunks(cases, book.done if book else bytearray(total))
         for chunk, outcome in stack.enter_context(
-            contextlib.closing(_compute(function, chunks, workers or _cores(), cluster, threads))
+            contextlib.closing(_compute(function, chunks, workers or cores(), cluster, threads))
         ):
             results = list(zip(chunk, outcome.results, strict=False))
             if book:
@@ -96,6 +96,6 @@ def _compute(
             yield chunk, outcome
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores that this process may use: fewer than the machine has, in many a container."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
