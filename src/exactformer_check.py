@@ -229,24 +229,19 @@ class Weights:
         return [n * (2**40 + 1) // (d * 2**8) + 1 for n, d in found]
 
     def parts(self):
-        """The integers as parts of at most 25 bits, times powers of 2, which the keys name (L1)."""
-        if self.double:
+        """The integers as parts, mostly of 24 bits, times powers of 2, which the keys name (L1)."""
+        if self.double or not self.low:
             scaled = map(mul, self.floats(), repeat(2.0**self.scale))
-            return list(map(math.floor, scaled)), bytes(len(self.raw) // 8), [1]
+            return list(map(math.floor, scaled)), bytes(self.inputs * self.outputs), [1]
         ones = int.from_bytes(b"\1\0\0\0" * (len(self.raw) // 4), "little")
         floats = int.from_bytes(self.raw, "little")
-        exponents = floats >> 23 & 255 * ones
-        normal = exponents + 255 * ones >> 8 & ones  # 1 where the exponent is not 0
-        parts = (floats & (2**23 - 1) * ones) + (normal << 23)
-        twice = (exponents & ones) + ones - normal  # 1 where the exponent is odd, or 0
-        parts += parts & (twice << 24) - twice
-        tops = self.raw[3::4]
-        known = [byte for byte in range(256) if byte in tops]
-        keys = tops.translate(bytes(known.index(b) if b in known else 0 for b in range(256)))
-        powers = [0 if byte & 127 < self.low else  # as these are zeros
-                  (-1) ** (byte >> 7) * 2 ** (2 * (byte & 127) - 150 + self.scale)
-                  for byte in known]
-        return array("I", parts.to_bytes(len(self.raw), "little")), keys, powers
+        signs, parts = floats >> 31 & ones, floats & (2**23 - 1) * ones | ones << 23
+        parts = (parts ^ (signs << 32) - signs) + signs  # -n is n with all bits changed, plus 1
+        exponents = (floats << 1).to_bytes(len(self.raw) + 1, "little")[3::4]
+        known = [e for e in range(256) if e in exponents]
+        powers = [1 << e - 150 + self.scale if e else 0 for e in known]
+        keys = exponents.translate(bytes(known.index(e) if e in known else 0 for e in range(256)))
+        return array("i", parts.to_bytes(len(self.raw), "little")), keys, powers
 
     def dots(self, numbers, lines):
         """For each of these lines of weights: they times the numbers, added up."""
