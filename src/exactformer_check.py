@@ -1203,8 +1203,8 @@ def main(arguments):
     for position, token, margin in claims:
         print(f"after position {position}: token {token} leads all others by {margin} or more")
     print("These claims were checked; nothing else that the certificate says was.")
-    chance = "2^-96 bounds the chance that a false one is"
-    print("accepted:", chance if given.witness else "proved")
+    tested = "by random tests, which a false certificate passes with probability 2^-96 at most"
+    print("accepted:", tested if given.witness else "proved")
     return 0
 
 if __name__ == "__main__":

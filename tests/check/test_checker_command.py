@@ -224,7 +224,7 @@ def test_certify_runs_it(tmp_path: Path) -> None:
     assert witness.stat().st_mode == file.stat().st_mode
     for more, last in (
         ((), "accepted: proved"),
-        (("--witness", str(witness)), "accepted: 2^-96 bounds the chance that a false one is"),
+        (("--witness", str(witness)), "accepted: by random tests, which a false certificate passes with probability 2^-96 at most"),
     ):
         done = cli("certify", "stories", "--verify", str(file), "--independent", *more)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, last)
