@@ -61,7 +61,9 @@ def read_lesson(path: Path) -> Lesson:
 
 def partly_read_lesson(path: Path) -> Lesson:
     """As far as it can be read (`reader.partly_read`)."""
+    known = str(path) in lessons()
     absent = f"there is no such file, nor a built-in lesson of that name ({', '.join(lessons())})"
+    absent = "there is no such file, and the built-in lesson of that name is built already" if known else absent
     content = read_regular(path, 4 * LARGEST, "a lesson", _Refusal, absent=absent)
     return partly_read(Page(decoded(content, path, _Refusal), str(path)), path.parent)
 

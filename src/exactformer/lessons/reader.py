@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from exactformer.checking.allowing import NOTHING
@@ -57,6 +57,9 @@ def read_page(page: Page, folder: Path | None = None) -> Lesson:
 
 def partly_read(page: Page, folder: Path | None = None) -> Lesson:
     """A lesson as far as it can be read: what is wrong with the rest of it can be told together with its problems."""
+    if page.kind == "worksheet" and page.name.endswith(".toml"):
+        use = f"write <!-- exactformer: use {short(PurePath(page.name).name)} --> into a Markdown file beside it, and build that"
+        raise LessonError([f"{page.name}: is a worksheet, not a lesson: {use}; exactformer check takes worksheets as they are"])
     if len(page.text) > LARGEST:
         raise LessonError([f"{page.name}: has {len(page.text):,} characters; a lesson may have {LARGEST:,}"])
     return _Reader(page, folder).lesson()
