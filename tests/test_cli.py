@@ -235,7 +235,7 @@ def test_bad_usage_of_the_lesson(args: list[str], problem: str) -> None:
 def test_a_worksheet_is_not_overwritten(command: str, tmp_path: Path) -> None:
     sheet = tmp_path / "mine.toml"
     sheet.write_text(run("examples", "length4").stdout, encoding="utf-8")
-    done = run(command, str(sheet), "-o", str(sheet))
+    done = run(command, str(sheet), "--format", "text", "-o", str(sheet))
     assert (done.returncode, done.stderr) == (2, f"exactformer: {sheet}: is the worksheet itself; write to another file\n")
     assert sheet.read_text(encoding="utf-8") == run("examples", "length4").stdout
 

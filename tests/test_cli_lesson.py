@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from exactformer.cli import commands
 from exactformer.lessons import check_files, lessons
+from exactformer.worksheets import example_text
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -112,3 +113,21 @@ def test_check_stands_beside_build() -> None:
     status, said = run("check", "nosuch.md")
     assert status == 2
     assert "nor a built-in lesson of that name (attention-exactly, " in said
+
+
+def test_a_worksheet_is_no_lesson_to_build() -> None:
+    Path("mine.toml").write_text(example_text("length4"), encoding="utf-8")
+    status, said = run("build", "mine.toml")
+    assert status == 2
+    assert said == (
+        "exactformer: mine.toml: is a worksheet, not a lesson: write <!-- exactformer: use mine.toml --> into a Markdown file "
+        "beside it, and build that; exactformer check takes worksheets as they are\n"
+    )
+    Path("mine.md").write_text("<!-- exactformer: use mine.toml -->\n\nIt is <!-- exactformer: W_E[0, 0] -->?.\n", encoding="utf-8")
+    assert run("build", "mine.md") == (0, "mine.md: built\n")  # what the message says
+
+
+def test_a_built_in_lesson_is_built() -> None:
+    status, said = run("build", "four-tokens")
+    assert status == 2
+    assert said == "exactformer: four-tokens: there is no such file, and the built-in lesson of that name is built already\n"

@@ -143,6 +143,9 @@ def test_one_line_says_what_to_give(args: list[str], problem: str) -> None:
         (("certify", "capstone"), "html", "<!doctype html>"),
         (("prove", "induction", "--length", "2"), "json", "{"),
         (("exercise", "capstone", "--count", "2"), "tex", "\\documentclass"),
+        (("exercise", "capstone", "--count", "2"), "toml", "format = "),
+        (("budget", "capstone"), "txt", "The whole transformer"),
+        (("man",), "1", ".TH"),
         (("circuits", "induction", "--largest", "1"), "json", "{"),
         (("generate", "induction"), "json", "{"),
     ],
@@ -156,3 +159,35 @@ def test_the_ending_of_the_file_says_the_format(asked: tuple[str, ...], ending: 
         assert file.read_text(encoding="utf-8").startswith("The whole transformer")
         run(*asked, "--format", "json", "-o", str(file))
         assert file.read_text(encoding="utf-8").startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("asked", "ending", "written"),
+    [
+        (("trace",), "pdf", "text, markdown, latex, json or html"),
+        (("trace",), "PNG", "text, markdown, latex, json or html"),
+        (("explain",), "md", "text or json"),
+        (("exercise",), "pdf", "markdown, latex, html, moodle, stack or key"),
+        (("exercise",), "ipynb", "markdown, latex, html, moodle, stack or key"),
+        (("budget", "capstone"), "json", "text"),
+        (("man",), "pdf", "text"),
+    ],
+)
+def test_an_ending_of_another_kind_of_file_is_refused(asked: tuple[str, ...], ending: str, written: str, tmp_path: Path) -> None:
+    file = tmp_path / f"found.{ending}"
+    more = "; --format says which, whatever the ending" if " or " in written else ""
+    assert refused(*asked, "-o", str(file)) == f"{file}: this command writes {written}, not .{ending.lower()}{more}"
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("name", ["found", "found.txt", "found.v2", "tmp.aBcDeFgHiJ", ".found"])
+def test_other_endings_leave_the_usual_format(name: str, tmp_path: Path) -> None:
+    assert run("trace", "-o", str(tmp_path / name)).returncode == 0
+    assert (tmp_path / name).read_text(encoding="utf-8") == run("trace").stdout
+
+
+def test_a_dash_is_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("trace", "-o", "-") == run("trace")
+    assert run("budget", "capstone", "-o", "-") == run("budget", "capstone")
+    assert not [*tmp_path.iterdir()]

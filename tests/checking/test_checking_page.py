@@ -11,6 +11,7 @@ import cli_runs
 from exactformer.checking import Verdict, check_files
 from exactformer.checking.printed import read_any
 from exactformer.lessons import check_text
+from exactformer.worksheets.reader import WorksheetProblems
 
 PAGE = Path(__file__).parents[2] / "docs" / "checking.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -60,3 +61,11 @@ def test_the_baseline_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert cli_runs.run("check", "docs/").returncode == 1
     for line in commands.splitlines():
         assert cli_runs.run(*line.split()[1:]).returncode == 0
+
+
+def test_worksheets_that_are_nearly_marked_are_told_together() -> None:
+    nearly = "```toml exactfromer\n[model]\n```\n"
+    claims = '```toml exactformer\n[[claims]]\noperation = "softmx"\nof = [1]\nvalues = ["1"]\n```\n'
+    with pytest.raises(WorksheetProblems) as refused:
+        check_text(nearly + claims + nearly, "p.md")
+    assert [problem.split(": ")[0] for problem in refused.value.problems] == ["p.md:1", "p.md:2", "p.md:6", "p.md:10", "p.md:11"]

@@ -77,7 +77,7 @@ def test_the_action(repository: Path) -> None:
     (done,) = steps(repository)
     assert done.returncode == 1
     assert done.stdout.startswith(
-        "::error file=./docs/lesson.md,line=5,title=exactformer: wrong::blocks.0.attn.pattern[0, 1, 0]: 0.28 is"
+        "::error file=docs/lesson.md,line=5,title=exactformer: wrong::blocks.0.attn.pattern[0, 1, 0]: 0.28 is"
     )
     (repository / "docs/lesson.md").write_text(LESSON.replace("0.28", "0.27"), encoding="utf-8")
     assert [done.returncode for done in steps(repository, paths="docs/*.md pyproj*", options="--strict")] == [0]

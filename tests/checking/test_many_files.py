@@ -214,3 +214,22 @@ def test_trace_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     Path("lesson.md").write_text("# No pass\n", encoding="utf-8")
     assert "has no pass" in cli_runs.run("trace", "lesson.md").stderr
     assert "could be" in cli_runs.run("trace", "capstone", "--step", "out").stderr
+
+
+@pytest.mark.parametrize("name", ["docs", "docs/", "./docs", "docs//", "./docs/wrong.md", "./docs/*.md"])
+def test_files_are_named_as_other_programs_know_them(docs: Path, name: str) -> None:
+    assert check_files([name], form="github").report.startswith("::error file=docs/wrong.md,line=")
+
+
+def test_the_folder_that_one_is_in_names_files_alone(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(docs / "docs")
+    sarif = json.loads(check_files(["."], form="sarif").report)
+    (result,) = sarif["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "wrong.md"}
+    assert check_files([".", "wrong.md", "./wrong.md"]).report.endswith("2 files, 2 numbers: 1 fine, 1 not\n")  # each once
+
+
+def test_a_file_that_is_called_like_a_built_in_lesson(docs: Path) -> None:
+    Path("attention").write_text(WRONG, encoding="utf-8")
+    assert check_files(["attention"]).report.startswith("attention:53: ")
+    assert check_files(["./attention"]).report.startswith("./attention:4: exp[0]: 2.9 is wrong")

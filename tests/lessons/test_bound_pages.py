@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,55 @@ def test_notebooks(dumps: dict[str, Any]) -> None:
     assert check_text(fixed, "lesson.ipynb").status == 0
     expected = text.replace("-->0.28,", "-->0.27,").replace("[0.28 0.73", "[0.27 0.73").replace(" 0.1]", " 0.0]")
     assert fixed == expected  # not another byte: neither other outputs, nor pictures, nor the metadata
+
+
+@pytest.mark.parametrize("dumps", [{}, {"indent": None}])
+def test_messages_about_notebooks_name_cells(dumps: dict[str, Any], tmp_path: Path) -> None:
+    sheet = tmp_path / "lesson.ipynb"
+    sheet.write_text(notebook(*CELLS, **dumps), encoding="utf-8")
+    lines = sheet.read_text(encoding="utf-8").splitlines()
+    prints = ("-->0.28", "[0.28 0.73", "array([ 1.0, -1.0,  0.1])")
+    places = [next(n for n, line in enumerate(lines, 1) if text in line) for text in prints]
+    cells = ["cell 1, line 4", "cell 2, line 2 of its output", "cell 5, line 1 of its output"]
+    checked = check_files([sheet])
+    told = [line.split(": ")[:2] for line in checked.report.splitlines()]
+    assert told[:3] == [[f"{sheet}:{place}", cell] for place, cell in zip(places, cells, strict=True)]
+    assert "first wrong: blocks.0.attn.pattern[0, 1, 0], cell 1, line 4" in checked.report
+    github = check_files([sheet], form="github").report.splitlines()
+    sarif = json.loads(check_files([sheet], form="sarif").report)["runs"][0]["results"]
+    for n, (line, result) in enumerate(zip(github, sarif, strict=True)):
+        assert f",line={places[n]},title" in line
+        assert f"::{cells[n]}: " in line
+        assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": places[n]}
+        assert result["message"]["text"].startswith(f"{cells[n]}: ")
+    (document,) = json.loads(check_files([sheet], form="json").report)["files"]
+    first, second, _ = (found for found in document["findings"] if found["verdict"] != "right")
+    assert (first["line"], first["cell"], first["cell_line"]) == (places[0], 1, 4)
+    assert (second["line"], second["cell"], second["cell_line"]) == (places[1], 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ([prose("# T\n", "\n"), prose("\n", "<!-- exactfromer: use capstone -->\n")], "cell 2, line 2: 'exactfromer: use"),
+        ([*CELLS[:1], code(["import numpy\n", "# exactformer: embd\n"], stdout("1"))], "cell 2, line 2: there is no step 'embd'"),
+        ([*CELLS[:1], code("import numpy\n# exactformer: embd\n", stdout("1"))], "cell 2, line 2: there is no step 'embd'"),
+        ([prose("a\n", "```toml exactformer\n", "[model]\n", "x = 1\n", "```")], "cell 1, line 3: weights is missing"),
+    ],
+)  # fmt: skip
+def test_problems_of_notebooks_name_cells(cells: list[Any], said: str) -> None:
+    with pytest.raises(Refused) as refused:
+        check_text(notebook(*cells), "lesson.ipynb")
+    found = getattr(refused.value, "problems", [str(refused.value)])
+    assert any(re.match(rf"lesson\.ipynb:[0-9]+: {re.escape(said)}", problem) for problem in found), found
+
+
+def test_outputs_stand_one_below_the_other() -> None:
+    text = notebook(*CELLS[:1], code("# exactformer: embed[1]", shown(["0"]), stdout("5\n")))
+    assert [str(finding.line).split(": ")[1] for finding in check_text(text, "lesson.ipynb").findings[1:]] == [
+        "cell 2, line 1 of its output",
+        "cell 2, line 2 of its output",
+    ]
 
 
 def test_windows_line_ends_and_escapes_stay() -> None:

@@ -105,11 +105,9 @@ def test_the_template_is_built_and_right() -> None:
 def test_what_cannot_be_written_is_said_with_its_line() -> None:
     with pytest.raises(LessonError) as refused:
         built(read(USE + f"a <!-- exactformer: {PATTERN}[0, 1, 0] -->seven\n\nb <!-- exactformer: embd[0, 0] -->1\n"))
-    assert refused.value.problems == ("lesson.md:5: there is no step 'embd' here: did you mean embed?",)
-    with pytest.raises(LessonError) as refused:
-        built(read(USE + f"a <!-- exactformer: {PATTERN}[0, 1, 0] -->seven\n"))
-    assert "lesson.md:3" in refused.value.problems[0]
-    assert "'seven' is not a number" in refused.value.problems[0]
+    number, step = refused.value.problems
+    assert number.startswith(f"lesson.md:3: {PATTERN}[0, 1, 0]: 'seven' is not a number")
+    assert step == "lesson.md:5: there is no step 'embd' here: did you mean embed?"
 
 
 @pytest.mark.parametrize(("language", "name"), [(each, name) for each in languages() for name in lessons(each)])

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from exactformer.checking.pages.page import Page
 from exactformer.checking.verdicts import Verdict, judge
 from exactformer.lessons import LessonError, built, check_files, check_text, fix_text, lessons, read
+from exactformer.lessons.building import build
 from exactformer.lessons.built_in import lesson_text
 from exactformer.lessons.numerals import decimal, printed
+from exactformer.lessons.reader import partly_read
 from exactformer.model.arithmetics.exact import MASKED
 from exactformer.numbers import Exact, Named
 from lessons.sheets import EVERYTHING, PATTERN, entries
@@ -186,3 +189,68 @@ def test_every_problem_of_a_file_is_told(tmp_path: Path) -> None:
     checked = check_files([path])
     assert checked.status == 2
     assert [problem.removeprefix(f"{path}:")[:2] for problem in checked.problems] == ["1:", "3:"]
+
+
+SLIPS = (
+    USE
+    + f"""a <!-- exactfromer: embed[0, 1] -->0
+b <!-- exactformer: embd[0, 1] -->0
+c <!-- exactformer: {PATTERN}[0, 1, 0] -->seven
+
+<!-- exactformer: claim foo[0] = 1 -->
+
+```toml exactfromer
+[[claims]]
+```
+"""
+)
+
+
+def problems(text: str) -> list[str]:
+    """What is told of a lesson, checked and built alike."""
+    with pytest.raises(LessonError) as checked:
+        check_text(text, "l.md")
+    with pytest.raises(LessonError) as made:
+        build(partly_read(Page(text, "l.md")))
+    assert checked.value.problems == made.value.problems
+    return [problem.removeprefix("l.md:") for problem in made.value.problems]
+
+
+def test_problems_of_every_kind_are_told_at_once() -> None:
+    told = [
+        "3: 'exactfromer: embed[0, 1]' is nearly a directive",
+        "4: there is no step 'embd' here",
+        f"5: {PATTERN}[0, 1, 0]: 'seven' is not a number",
+        "7: there is no step 'foo' here",
+        "9: 'toml exactfromer' is nearly a worksheet",
+        "11: claims.0",
+    ]
+    found = problems(SLIPS.replace("[[claims]]\n", "\n[[claims]]\n"))
+    assert len(found) == len(told)
+    assert all(problem.startswith(begin) for problem, begin in zip(found, told, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<!-- exactfromer: use induction -->\n\na <!-- exactformer: nothing[0] -->1", "1: 'exactfromer: use induction' is nearly"),
+        (USE + "<!-- exactformer: load other -->\n\na <!-- exactformer: nothing[0] -->1", "3: bind: 'other'"),
+        (USE + "```toml exactfromer\n```\na <!-- exactformer: nothing[0] -->1", "3: 'toml exactfromer' is nearly"),
+        (USE + "<!-- exactformer: count form 1 -->\n\na <!-- exactformer: embed[2, 2] -->1", "3: count: write count from 1"),
+        (USE + "<!-- exactformer: embed[0 -->\n<!-- exactformer: embed[1] -->\n```\n1 2 3\n```", "3: embed[0: '[0' is not"),
+        (USE + "<!-- exactformer: embed[1] -->\n<!-- exactformer: embed[0 -->\n```\n1 2 3\n```", "4: embed[0: '[0' is not"),
+        (USE + "<!-- exactformer: embed[9] -->\n<!-- exactformer: embed[1] -->\n```\n1 2 3\n```", "3: embed[9]: embed is 2 × 2"),
+        (USE + "<!-- exactformer: use capstn as x -->\n\na <!-- exactformer: x: embed[0, 0] -->1", "3: use: there is no example"),
+        (USE + "<!-- exactformer: use capstn as x -->\n<!-- exactformer: use x tokens \"a\" -->", "3: use: there is no example"),
+        (USE + "<!-- exactfromer: step embed -->\n\n1\n\n<!-- /exactformer -->", "3: 'exactfromer: step embed' is nearly"),
+        ("<!-- exactformer: step embed -->\n\na <!-- exactformer: embed[0, 1] -->1", "1: step: no pass is named"),
+    ],
+)  # fmt: skip
+def test_what_only_follows_from_a_problem_is_not_told(text: str, told: str) -> None:
+    (found,) = problems(text + "\n")
+    assert found.startswith(told)
+
+
+def test_claims_of_operations_name_no_pass() -> None:
+    sheet = '```toml exactformer\n[[claims]]\noperation = "exp"\nof = [1]\nvalues = ["2.72"]\n```\n'
+    assert problems(f"{sheet}\n<!-- exactformer: step embed -->\n")[0].startswith("8: embed: no pass is named above it")

@@ -8,13 +8,13 @@ from exactformer.checking.pages.found import Fence
 from exactformer.checking.pages.ours import OURS
 from exactformer.checking.pages.page import Page
 from exactformer.messages import quoted
-from exactformer.worksheets import WorksheetError
 
 
 @dataclass(frozen=True)
 class Block:
     text: str
     start: int  # the place of its first character in the text of the page
+    problem: str = ""  # of one that is nearly a worksheet
 
 
 def blocks(page: Page) -> list[Block]:
@@ -25,11 +25,13 @@ def blocks(page: Page) -> list[Block]:
     """
     if page.kind == "worksheet":
         return [Block(" " + page.text[1:] if page.text.startswith("\ufeff") else page.text, 0)]
-    fences = [each for each in page.found() if isinstance(each, Fence)]
-    for fence in fences:
-        if fence.nearly:
-            raise WorksheetError(f"{page.name}:{page.line(fence.span[0])}: {nearly(fence)}")
-    return [Block(page.text[slice(*fence.body)], fence.body[0]) for fence in fences if fence.is_worksheet(page.text)]
+    found = []
+    for fence in page.found():
+        if isinstance(fence, Fence) and fence.nearly:
+            found.append(Block("", fence.span[0], f"{page.name}:{page.line(fence.span[0])}: {nearly(fence)}"))
+        if isinstance(fence, Fence) and fence.is_worksheet(page.text):
+            found.append(Block(page.text[slice(*fence.body)], fence.body[0]))
+    return found
 
 
 def nearly(fence: Fence) -> str:

@@ -91,6 +91,8 @@ class Claim(NamedTuple):
 
 def claims_of(block: Block, page: Page, known: Known) -> tuple[Known, list[Claim]]:
     """The claims of a worksheet within a page, and what is known after it: its own pass, or the one from before."""
+    if block.problem:
+        raise Unread([block.problem], known._replace(lost=True))
     file = Located(page.name)
     try:
         raw = parsed(block, page)

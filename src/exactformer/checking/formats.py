@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from exactformer.checking.pages.notebook import CellLine
 from exactformer.checking.report import CheckReport, sentence
 from exactformer.checking.verdicts import Verdict
 
@@ -32,7 +33,8 @@ def _findings(report: CheckReport, strict: bool) -> Iterator[Remark]:
     for f in report.findings:
         if not f.right and not f.excused:
             level: Level = "error" if f.bad else "warning" if f.verdict is Verdict.UNDECIDED else "error" if strict else "note"
-            yield Remark(report.name, f.line, str(f.verdict).replace(" ", "-"), level, f"{f.place}: {sentence(f)}")
+            where = f"{f.line.seen}: " if isinstance(f.line, CellLine) else ""
+            yield Remark(report.name, int(f.line), str(f.verdict).replace(" ", "-"), level, f"{where}{f.place}: {sentence(f)}")
     if strict and not report.findings:
         yield Remark(report.name, 1, "no-claims", "error", "no claims")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from exactformer.checking.pages.found import Span
+from exactformer.checking.pages.notebook import CellLine
 from exactformer.checking.verdicts import Verdict, short
 from exactformer.messages import listed
 from exactformer.painting import Paint, judged, plain
@@ -130,7 +131,8 @@ def _summary(report: CheckReport) -> str:
         return summary
     own = len(judged.slips)
     slips = "1 new error" if own == 1 else f"{own} new errors"
-    return f"{summary}; {slips}; first wrong: {first.place}, line {first.line}"
+    where = first.line.seen if isinstance(first.line, CellLine) else f"line {first.line}"
+    return f"{summary}; {slips}; first wrong: {first.place}, {where}"
 
 
 def counted(findings: Sequence[Finding]) -> str:
@@ -155,6 +157,7 @@ def _file(report: CheckReport) -> dict[str, Any]:
         "findings": [
             {
                 "line": f.line,
+                **({"cell": f.line.cell, "cell_line": f.line.row} if isinstance(f.line, CellLine) else {}),
                 "field": f.field,
                 "subject": f.subject,
                 "index": list(f.index),

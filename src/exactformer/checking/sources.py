@@ -56,10 +56,16 @@ def sources(names: Sequence[str | os.PathLike[str]], built_in: Container[str] = 
         if not found:
             kinds = ", ".join(ENDINGS)
             yield SourceError(f"{name}: {'has no file' if os.path.isdir(name) else 'matches no file'} that is checked ({kinds})")
-        for source in found:
+        for source in (each._replace(name=_plain(each.name, built_in)) for each in found):
             if source.name not in seen:
                 seen.add(source.name)
                 yield source
+
+
+def _plain(name: str, built_in: Container[str]) -> str:
+    """A path without ./, as annotations and other programs know it, unless it is then the name of something else."""
+    plain = str(Path(name)) if name else name
+    return name if plain in built_in or plain in (STDIN, STANDARD_INPUT) else plain
 
 
 def _folder(name: str) -> list[str]:

@@ -25,7 +25,12 @@ FORMATS = ("text", "markdown", "latex", "json", "html")
 DONE, REFUTED, BAD_INPUT, UNDECIDED, INTERNAL, INTERRUPTED, UNREAD = 0, 1, 2, 3, 70, 130, 141
 _MOST_DIGITS = 1000
 _WHOLE = re.compile(r"-?[0-9]+")
-_ENDINGS = {"md": "markdown", "tex": "latex", "htm": "html", "jsonl": "json"}  # of files whose format is not called like them
+_ENDINGS = {"md": "markdown", "tex": "latex", "htm": "html", "jsonl": "json", "toml": "key"}  # not called like their formats
+_KINDS = {
+    "json", "html", "markdown", "latex", "csv", "svg", "key", "moodle", "stack", *_ENDINGS,  # what some command writes
+    "pdf", "ps", "eps", "doc", "docx", "odt", "rtf", "typ", "rst", "qmd", "rmd", "ipynb", "py", "xml", "yaml", "yml",
+    "png", "jpg", "jpeg", "gif", "webp", "xls", "xlsx", "ods", "tsv", "npy", "npz", "parquet", "safetensors", "zip", "gz",
+}  # fmt: skip  # endings by which people and programs know what is in a file
 _NARROWEST, _WIDE = 40, 120  # columns
 
 
@@ -106,8 +111,16 @@ def cap_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:
     kind = click.Path(path_type=Path)
-    help = "Write to a file, which is written whole or not at all."
-    return click.option("-o", "--output", type=kind, callback=writable, is_eager=True, help=help)(function)
+    help = "Write to a file, which is written whole or not at all; - is standard output."
+
+    def place(context: click.Context, param: click.Parameter, output: Path | None) -> Path | None:
+        if output is not None and str(output) == "-":
+            return None
+        if output is not None and all(each.name != "form" for each in context.command.params):
+            _meant(output, ("text",))
+        return writable(context, param, output)
+
+    return click.option("-o", "--output", type=kind, callback=place, is_eager=True, help=help)(function)
 
 
 def format_option(*formats: str, help: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -117,13 +130,22 @@ def format_option(*formats: str, help: str = "") -> Callable[[Callable[..., Any]
         output = context.params.get("output")  # which is read first, as it is eager
         if output is None or context.get_parameter_source("form") is not ParameterSource.DEFAULT:
             return value
-        ending = output.suffix.lower().removeprefix(".")
-        meant = _ENDINGS.get(ending, ending)
-        return meant if meant in formats else value
+        return _meant(output, formats) or value
 
     kinds = click.Choice(formats)
     usual = f"as -o ends, else {formats[0]}"
     return click.option("--format", "form", type=kinds, default=formats[0], show_default=usual, callback=chosen, help=help)
+
+
+def _meant(output: Path, formats: tuple[str, ...]) -> str | None:
+    """The format that the ending of a file says, None where it says none. One that the command does not write is refused."""
+    ending = output.suffix.lower().removeprefix(".")
+    meant = _ENDINGS.get(ending, ending)
+    if meant in formats:
+        return meant
+    more = "; --format says which, whatever the ending" if len(formats) > 1 else ""
+    refuse(ending in _KINDS, f"{output}: this command writes {listed(formats, 'or')}, not .{ending}{more}")
+    return None
 
 
 def writable(ctx: click.Context, param: click.Parameter, output: Path | None) -> Path | None:

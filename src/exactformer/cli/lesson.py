@@ -49,7 +49,7 @@ def build(files: tuple[str, ...], check: bool) -> None:
     written over.
     """
     from exactformer.lessons.building import build as build_lesson
-    from exactformer.lessons.built_in import read_lesson
+    from exactformer.lessons.built_in import partly_read_lesson
     from exactformer.lessons.checking import problems, reported
     from exactformer.numbers import Undecided
 
@@ -58,7 +58,7 @@ def build(files: tuple[str, ...], check: bool) -> None:
     status, verdict = DONE, DONE
     for name in files:
         try:
-            lesson = read_lesson(Path(name))
+            lesson = partly_read_lesson(Path(name))
             made = build_lesson(lesson)
             found = reported(made.found)
         except (Refused, Undecided) as error:

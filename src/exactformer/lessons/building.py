@@ -8,7 +8,7 @@ from exactformer.checking.allowing import NOTHING
 from exactformer.checking.pages.found import Span
 from exactformer.checking.verdicts import Verdict, judge
 from exactformer.lessons.examining import Entry, Examined, examined
-from exactformer.lessons.lesson import Lesson, LessonError, View
+from exactformer.lessons.lesson import Lesson, LessonError, View, refuse
 from exactformer.lessons.numerals import corrected, filled, printed, with_minus
 from exactformer.lessons.reader import read
 from exactformer.messages import short
@@ -66,7 +66,7 @@ def build(lesson: Lesson) -> Build:
 
 def edits(found: Examined, leave_allowed: bool = False) -> list[Edit]:
     """All that is to be written; numbers of which something is allowed may be left as they are."""
-    problems: list[str] = []
+    problems = [*found.problems]
     result: list[Edit] = []
     name = found.lesson.name
     for entry in found.entries:
@@ -75,7 +75,8 @@ def edits(found: Examined, leave_allowed: bool = False) -> list[Edit]:
         try:
             better = better_of(entry)
         except (ValueError, Undecided) as error:
-            problems.append(f"{name}:{entry.bound.line}: {entry.bound.to}: {short(entry.spot.text)}: {error}")
+            line = entry.bound.line
+            problems.append((line, f"{name}:{line}: {entry.bound.to}: {short(entry.spot.text)}: {error}"))
             continue
         if better is not None:
             result.append(Edit(entry.spot.span, better, "" if entry.spot.open else entry.spot.text))
@@ -83,24 +84,22 @@ def edits(found: Examined, leave_allowed: bool = False) -> list[Edit]:
         try:
             result.append(Edit(row.spot.span, f"({', '.join(filled(x, row.spot) for x in row.values)})"))
         except (ValueError, Undecided) as error:
-            problems.append(f"{name}:{row.bound.line}: {row.bound.to}: {error}")
+            problems.append((row.bound.line, f"{name}:{row.bound.line}: {row.bound.to}: {error}"))
     for view, _, text in found.views:
         change = _of_view(view, text, found.lesson)
         if change is not None:
             result.append(change)
-    if problems:
-        raise LessonError(problems)
+    refuse(problems)
     return result
 
 
 def better_of(entry: Entry) -> str | None:
     """What should stand there; None where what stands there is right, or undecided."""
-    if entry.spot.open:
+    if entry.claimed is None:
         return filled(entry.value, entry.spot)
-    claim = printed(entry.spot.text, entry.of_tokens, entry.spot.percent)
-    if judge(entry.value, claim) in _FINE:
+    if judge(entry.value, entry.claimed) in _FINE:
         return None
-    better = corrected(entry.value, claim, entry.spot)
+    better = corrected(entry.value, entry.claimed, entry.spot)
     if judge(entry.value, printed(better, entry.of_tokens, entry.spot.percent)) is not Verdict.RIGHT:
         raise ValueError(f"cannot be corrected: it stands for {better}")
     return better

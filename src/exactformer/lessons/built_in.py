@@ -7,9 +7,10 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
+from exactformer.checking.pages.page import Page
 from exactformer.lessons.languages import ENGLISH, languages
-from exactformer.lessons.lesson import Lesson, LessonError
-from exactformer.lessons.reader import LARGEST, read
+from exactformer.lessons.lesson import Lesson, LessonError, refuse
+from exactformer.lessons.reader import LARGEST, partly_read, read
 from exactformer.messages import quoted
 from exactformer.reading import decoded, read_regular
 
@@ -53,9 +54,18 @@ def open_lesson(source: str) -> Lesson:
 
 
 def read_lesson(path: Path) -> Lesson:
+    lesson = partly_read_lesson(path)
+    refuse(lesson.problems)
+    return lesson
+
+
+def partly_read_lesson(path: Path) -> Lesson:
+    """As far as it can be read (`reader.partly_read`)."""
+    known = str(path) in lessons()
     absent = f"there is no such file, nor a built-in lesson of that name ({', '.join(lessons())})"
+    absent = "there is no such file, and the built-in lesson of that name is built already" if known else absent
     content = read_regular(path, 4 * LARGEST, "a lesson", _Refusal, absent=absent)
-    return read(decoded(content, path, _Refusal), str(path), path.parent)
+    return partly_read(Page(decoded(content, path, _Refusal), str(path)), path.parent)
 
 
 class _Refusal(LessonError):

@@ -24,9 +24,9 @@ from exactformer.checking.verdicts import Verdict
 from exactformer.lessons.building import edits, is_current
 from exactformer.lessons.built_in import lesson_text, lessons
 from exactformer.lessons.examining import Entry, Examined, examined
-from exactformer.lessons.lesson import Lesson, LessonError
-from exactformer.lessons.numerals import corrected, printed
-from exactformer.lessons.reader import is_lesson, read_page
+from exactformer.lessons.lesson import Lesson, LessonError, refuse
+from exactformer.lessons.numerals import corrected
+from exactformer.lessons.reader import is_lesson, partly_read, read_page
 from exactformer.messages import short
 from exactformer.numbers import Undecided
 
@@ -40,7 +40,7 @@ def check_text(text: str, name: str = "worksheet.toml", folder: Path | None = No
     ('blocks.0.attn.pattern[0, 1, 0]', '0.27')
     """
     page = Page(text, name)
-    return report(read_page(page, folder)) if is_lesson(page) else check_page(page)
+    return report(partly_read(page, folder)) if is_lesson(page) else check_page(page)
 
 
 def fix_text(text: str, found: CheckReport, folder: Path | None = None) -> str:
@@ -48,9 +48,8 @@ def fix_text(text: str, found: CheckReport, folder: Path | None = None) -> str:
     page = Page(text, found.name)
     if not is_lesson(page):
         return fix_worksheets(text, found)
-    for f in found.findings:
-        if f.kind == "claim" and f.bad:
-            raise LessonError([f"{found.name}:{f.line}: a claim cannot be corrected: {f.subject}: {f.true}"])
+    claims = [f for f in found.findings if f.kind == "claim" and f.bad]
+    refuse((f.line, f"{found.name}:{f.line}: a claim cannot be corrected: {f.subject}: {f.true}") for f in claims)
     wanted = to_fix(found)
     mended = [(f.span, better(page.text, f, found.name)) for f in wanted if not f.field.startswith(("bound", "view"))]
     excused = [f.span for f in found.findings if f.excused]
@@ -81,6 +80,7 @@ def report(lesson: Lesson) -> CheckReport:
 
 
 def reported(found: Examined) -> CheckReport:
+    refuse(found.problems)
     findings = [*_bound(found), *_rows(found), *_claims(found), *_views(found), *_printed(found)]
     return CheckReport(found.lesson.name, tuple(sorted(findings, key=lambda f: f.span)))
 
@@ -91,24 +91,16 @@ def problems(found: CheckReport) -> list[str]:
 
 
 def _bound(found: Examined) -> Iterator[Finding]:
-    problems: list[str] = []
-    read_so_far: list[tuple[Entry, PrintedClaim]] = []
+    claims: list[tuple[Entry, PrintedClaim]] = []
     for entry in found.entries:
-        if entry.spot.open:
+        if entry.claimed is None:
             yield _unwritten(found, entry.bound.line, str(entry.bound.to), entry.spot.span)
             continue
-        try:
-            said = printed(entry.spot.text, entry.of_tokens, entry.spot.percent)
-            order = entry.bound.span[0]
-            claim = PrintedClaim(entry.node, entry.index, said, ("bound", entry.bound.line, "number"), order, entry.bound.allowed)
-        except (ValueError, Undecided) as error:
-            problems.append(f"{found.lesson.name}:{found.lesson.line(entry.spot.span[0])}: {entry.bound.to}: {error}")
-            continue
+        order, place = entry.bound.span[0], ("bound", entry.bound.line, "number")
+        claim = PrintedClaim(entry.node, entry.index, entry.claimed, place, order, entry.bound.allowed)
         entry.record.nodes[entry.node].print(entry.index, order, claim.printed)
-        read_so_far.append((entry, claim))
-    if problems:
-        raise LessonError(problems)
-    for entry, claim in read_so_far:
+        claims.append((entry, claim))
+    for entry, claim in claims:
         one = finding(found.lesson.page, entry.record, claim, entry.spot.span)
         yield replace(one, true=_true(entry, claim, one)) if one.bad else one
 

@@ -174,6 +174,17 @@ def _unknown(text: str, verb: str) -> str:
     return f"{quoted(text)} is neither a directive nor the name of a step: {hint}"
 
 
+def likely(text: str) -> str:
+    """The verb that was probably meant in a directive that could not be read; of a word that could be anything, `use`.
+
+    >>> [likely(text) for text in ("us capstone", "load capstone", "cuont from 1", "stepp embed", "embed[0 1]")]
+    ['use', 'use', 'count', 'step', '']
+    """
+    verb, _, rest = text.strip().partition(" ")
+    near = get_close_matches(verb, _VERBS, 1, 0.6)
+    return near[0] if near else "use" if verb.isalpha() and rest.strip() else ""
+
+
 def _words(text: str, verb: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     at = 0

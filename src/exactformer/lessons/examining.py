@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -11,18 +12,21 @@ import numpy as np
 from exactformer.checking.blocks import Block as Worksheet
 from exactformer.checking.checker import Claim, Known, claims_of
 from exactformer.checking.gradients import nodes as gradient_nodes
+from exactformer.checking.printed import Claimed
 from exactformer.checking.record import Node, Record
 from exactformer.checking.steps import record_of
 from exactformer.lessons.binding import LEFT_OUT, fitted
 from exactformer.lessons.built_in import lessons
 from exactformer.lessons.claims import Judged, judged
 from exactformer.lessons.languages import words
-from exactformer.lessons.lesson import Bound, Index, Lesson, LessonError, Reference, Spot, Use, View
-from exactformer.lessons.passes import PassError, Passes, Source, entry, gradient_of, has_model, step_at, times, trace_of
+from exactformer.lessons.lesson import Bound, Index, Lesson, Problem, Reference, Spot, Unread, Use, View
+from exactformer.lessons.numerals import printed
+from exactformer.lessons.passes import NoPass, PassError, Passes, Source, entry, gradient_of, has_model, step_at, times, trace_of
 from exactformer.lessons.spots import percentage
 from exactformer.lessons.views import written
 from exactformer.messages import Refused
 from exactformer.numbers import Undecided, total
+from exactformer.worksheets import examples
 
 T = TypeVar("T")
 
@@ -37,7 +41,8 @@ class Entry:
     index: Index
     value: Any
     record: Record
-    of_tokens: bool = False
+    of_tokens: bool
+    claimed: Claimed | None  # what stands there; None where it is still to be written
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,10 @@ class Row:
 
 @dataclass
 class Examined:
+    """`problems` has every step, index, table and number of the lesson that does not fit, with those of reading it."""
+
     lesson: Lesson
+    problems: list[Problem] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     views: list[tuple[View, Source, str]] = field(default_factory=list)
@@ -60,17 +68,18 @@ class Examined:
 
 
 def examined(lesson: Lesson) -> Examined:
-    """LessonError lists every step, index and table that does not fit."""
+    """Also of a lesson with problems; `refuse` tells them."""
     return _Examination(lesson).made()
 
 
 class _Examination:
     def __init__(self, lesson: Lesson) -> None:
-        self.lesson, self.found = lesson, Examined(lesson)
-        self.problems: list[str] = []
+        self.lesson, self.found = lesson, Examined(lesson, [*lesson.problems])
         self.passes = Passes(lesson)
         self.record = self.alone = Record()  # of operations without a pass
         self.lost = False  # did the pass that is meant fail?
+        self.failed: set[str] = set()  # names of passes that did
+        self.unread = False  # may there be others, with names that nobody could read?
         self.ends: dict[tuple[int, int], int] = {}  # of comments that share a block, where the numbers of each end
         self.records: dict[Source, Record] = {}
         self.known = Known(self.record, None)
@@ -85,8 +94,9 @@ class _Examination:
                     self.attempt(block.line, lambda block=block: self.bound(block))  # type: ignore[misc]
                 case View() if self.ready(block):
                     self.attempt(block.line, lambda block=block: self.view(block))  # type: ignore[misc]
-        if self.problems:
-            raise LessonError(self.problems)
+                case Unread():
+                    self.unread = True
+                    self.lose()
         return self.found
 
     def follows(self) -> None:
@@ -94,7 +104,7 @@ class _Examination:
         after, folder = self.lesson.next, self.lesson.folder
         if after and folder is not None and after not in lessons() and not (folder / f"{after}.md").is_file():
             there = f"there is no {after}.md beside this lesson, nor a built-in lesson of that name ({', '.join(lessons())})"
-            self.problems.append(f"{self.lesson.name}: next: {there}")
+            self.found.problems.append((0, f"{self.lesson.name}: next: {there}"))
 
     def ready(self, block: Bound | View) -> bool:
         """Is its pass there? Of one that failed was told already."""
@@ -105,16 +115,39 @@ class _Examination:
         try:
             what()
         except Undecided as error:
-            self.problems.append(f"{self.lesson.name}:{line}: {error}")
+            self.problem(line, str(error))
         except Refused as error:
-            for said in getattr(error, "problems", [str(error)]):
-                self.problems.append(said if said.startswith(f"{self.lesson.name}:") else f"{self.lesson.name}:{line}: {said}")
+            if not (isinstance(error, NoPass) and self.told(error.name)):
+                for said in getattr(error, "problems", [str(error)]):
+                    self.problem(line, said)
+
+    def problem(self, line: int, said: str) -> None:
+        """Some name the file already, with a line or without."""
+        placed = re.match(r"([0-9]+): ", said.removeprefix(f"{self.lesson.name}:"))
+        own = said.startswith(f"{self.lesson.name}:")
+        self.found.problems.append(
+            (int(placed[1]) if own and placed else line, said if own else f"{self.lesson.name}:{line}: {said}")
+        )
+
+    def told(self, name: str) -> bool:
+        """Was it told already why there may be no pass of this name?"""
+        return name in self.failed or self.unread
+
+    def lose(self) -> None:
+        """What follows is not held against the pass before."""
+        self.lost, self.passes.now, self.known = True, None, Known(Record(), None, lost=True)
 
     def use(self, use: Use) -> None:
+        known = self.known
+        was, now = self.lost, self.passes.now
+        self.lose()  # where this fails
         if use.fence >= 0 and not has_model(use, self.lesson):
+            self.lost, self.passes.now, self.known = was, now, known
             self.claims(use)
             return
-        self.lost = True  # where this fails, what follows is not held against the pass before
+        self.failed |= {use.called} - {""}
+        if not (use.worksheet or use.file or use.name in self.passes.named or use.name in examples()) and self.told(use.name):
+            return
         source = self.passes.use(use)
         self.passes.now = None
         trace = trace_of(source.forward)
@@ -127,6 +160,7 @@ class _Examination:
             self.record.has_gradients = True
         self.passes.now, self.records[source], self.known = source, self.record, Known(self.record, trace)
         self.lost = False
+        self.failed -= {use.called}
         self.claims(use)
 
     def claims(self, use: Use) -> None:
@@ -160,15 +194,18 @@ class _Examination:
                 part = entry(node.truth, bound.to, whole=False)
                 self.found.rows.append(Row(bound, spot, tuple(part.reshape(-1))))
             elif spot.text not in LEFT_OUT:
-                self.found.entries.append(Entry(bound, spot, node.name, index, node.truth[index], record, node.of_tokens))
+                try:
+                    said = None if spot.open else printed(spot.text, node.of_tokens, spot.percent)
+                except (ValueError, Undecided) as error:
+                    self.problem(self.lesson.line(spot.span[0]), f"{bound.to}: {error}")
+                    continue
+                self.found.entries.append(Entry(bound, spot, node.name, index, node.truth[index], record, node.of_tokens, said))
 
     def node(self, to: Reference) -> tuple[Record, Node]:
         """A step, a weight or a gradient of the pass, or an operation that a worksheet above has named."""
         for record in (self.record, self.alone) if not to.of else ():
             if to.step in record.nodes:
                 return record, record.nodes[to.step]
-        if not to.of and self.passes.now is None:
-            raise PassError(f"{to}: no pass is named above it, as in <!-- exactformer: use capstone -->")
         source = self.passes.of(to)
         record = self.records[source]
         if to.step == "loss" and "loss" in record.nodes:
@@ -210,6 +247,8 @@ class _Examination:
             yield each, (*prefix, n)
 
     def block(self, bound: Bound, prefix: Index, values: Any) -> Iterator[tuple[Spot, Index]]:
+        if bound.after is not None and bound.after.span not in self.ends:
+            return  # the one before failed, and nobody knows where its numbers end
         left = values.shape[len(prefix) :]
         if len(left) > 2:
             raise PassError(f"{bound.to}: is {times(left)} numbers: say which of the {left[0]} is meant, as in {bound.to.step}[0]")

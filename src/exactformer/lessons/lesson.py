@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,8 +19,18 @@ OPEN = re.compile(r"[+\-−]?(?:[0-9]+|\?)\.\?+|\?")  # what building writes ove
 ViewKind = Literal["step", "number", "picture", "break", "claim", "exercise"]
 
 
+Problem = tuple[int, str]  # its line, 0 of the whole file, and what is told, which begins with the file and the line
+
+
 class LessonError(Problems):
     """A lesson that is refused. Every problem is one line with its file and line."""
+
+
+def refuse(problems: Iterable[Problem]) -> None:
+    """All of them at once, in the order of the file."""
+    told = [text for _, text in sorted(problems, key=lambda problem: problem[0])]
+    if told:
+        raise LessonError(told)
 
 
 @dataclass(frozen=True)
@@ -137,12 +148,19 @@ class Prose:
     text: str
 
 
-Block = Prose | Use | Bound | View
+@dataclass(frozen=True)
+class Unread:
+    """What could not be read, and may have named another pass: up to the next one nobody knows which is meant."""
+
+    span: Span
+
+
+Block = Prose | Use | Bound | View | Unread
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """`text` is what is read, in which all places are: the file, or of a notebook its cells."""
+    """`text` is what is read, in which all places are: the file, or of a notebook its cells. One with problems is there in part."""
 
     name: str
     page: Page
@@ -153,6 +171,7 @@ class Lesson:
     language: str = "en"
     folder: Path | None = None  # where worksheets beside it may be read; None where there is no such place
     body: int = 0  # where the text begins after its front matter
+    problems: tuple[Problem, ...] = ()
 
     @property
     def text(self) -> str:

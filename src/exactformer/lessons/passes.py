@@ -33,6 +33,14 @@ class PassError(Refused):
     """A pass that cannot be computed, or a step that it has not."""
 
 
+class NoPass(PassError):
+    """There is none of this name."""
+
+    def __init__(self, name: str, hint: str) -> None:
+        super().__init__(f"there is no pass called {quoted(name)}: {hint}")
+        self.name = name
+
+
 class Source(NamedTuple):
     """What a pass is computed from: a built-in example by name, or the text of a worksheet, which errors call by its name."""
 
@@ -70,7 +78,8 @@ class Passes:
     def of(self, to: Reference) -> Source:
         """The pass that a reference speaks of."""
         if not to.of:
-            assert self.now is not None
+            if self.now is None:
+                raise PassError(f"{to}{': ' * bool(to.step)}no pass is named above it, as in <!-- exactformer: use capstone -->")
             return self.now
         return named_pass(to.of, self.named)
 
@@ -80,7 +89,7 @@ def named_pass(name: str, named: Mapping[str, Source]) -> Source:
         return named[name]
     near = get_close_matches(name, named, 1)
     there = f"did you mean {near[0]}?" if near else f"write use … as {name} above it"
-    raise PassError(f"there is no pass called {quoted(name)}: {there}")
+    raise NoPass(name, there)
 
 
 def _again(use: Use, source: Source) -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from exactformer.checking.allowing import NOTHING
@@ -15,9 +15,9 @@ from exactformer.checking.pages.markdown import LONGEST_COMMENT
 from exactformer.checking.pages.ours import OURS, like_ours
 from exactformer.checking.pages.page import Page
 from exactformer.lessons.binding import part
-from exactformer.lessons.directives import DirectiveError, called, counted, directive
+from exactformer.lessons.directives import DirectiveError, called, counted, directive, likely
 from exactformer.lessons.languages import languages
-from exactformer.lessons.lesson import Allow, Binding, Block, Bound, Count, Lesson, LessonError, Prose, Use, View
+from exactformer.lessons.lesson import Allow, Binding, Block, Bound, Count, Lesson, LessonError, Prose, Unread, Use, View, refuse
 from exactformer.lessons.spots import Following, SpotError, behind, following
 from exactformer.messages import quoted, short
 
@@ -50,6 +50,16 @@ def read(text: str, name: str = "lesson.md", folder: Path | None = None) -> Less
 
 
 def read_page(page: Page, folder: Path | None = None) -> Lesson:
+    lesson = partly_read(page, folder)
+    refuse(lesson.problems)
+    return lesson
+
+
+def partly_read(page: Page, folder: Path | None = None) -> Lesson:
+    """A lesson as far as it can be read: what is wrong with the rest of it can be told together with its problems."""
+    if page.kind == "worksheet" and page.name.endswith(".toml"):
+        use = f"write <!-- exactformer: use {short(PurePath(page.name).name)} --> into a Markdown file beside it, and build that"
+        raise LessonError([f"{page.name}: is a worksheet, not a lesson: {use}; exactformer check takes worksheets as they are"])
     if len(page.text) > LARGEST:
         raise LessonError([f"{page.name}: has {len(page.text):,} characters; a lesson may have {LARGEST:,}"])
     return _Reader(page, folder).lesson()
@@ -66,6 +76,8 @@ class _Reader:
         self.allowed = NOTHING
         self.first = 0  # what indices are counted from
         self.stack: list[tuple[Comment, Binding]] = []  # comments one below the other, which are bound to one block
+        self.broken = -1  # where the last comment ends that stands alone and could not be read
+        self.counted = True  # is it known what indices are counted from?
 
     def lesson(self) -> Lesson:
         front, self.at = self._front()
@@ -77,15 +89,14 @@ class _Reader:
         self.fences = {each.span[0]: each for each in found if isinstance(each, Fence)}
         if sum(isinstance(each, Comment) for each in found) > MOST_DIRECTIVES:
             raise LessonError([f"{self.name}: has more than {MOST_DIRECTIVES:,} comments"])
-        events = [each for each in found if not isinstance(each, Comment) or self._ours(each)]
+        events = [each for each in found if not isinstance(each, Comment) or _ours(each)]
         n = 0
         while n < len(events):
             n += self._take(events, n)
         self._prose(len(self.text))
         title = self._title(body, [each.span for each in found if isinstance(each, Fence)])
-        if self.problems:
-            raise LessonError([f"{self.name}:{line}: {problem}" for line, problem in sorted(self.problems)])
-        return Lesson(self.name, self.page, title, tuple(self.blocks), folder=self.folder, body=body, **front)
+        problems = tuple(sorted(self.problems))
+        return Lesson(self.name, self.page, title, tuple(self.blocks), folder=self.folder, body=body, problems=problems, **front)
 
     def _take(self, events: list[Any], n: int) -> int:
         """Read an event, and a closing comment where it is the next; how many that were."""
@@ -94,6 +105,7 @@ class _Reader:
             case Unclosed(span=span):
                 if like_ours(self.text[span[0] + 4 : span[1]]):
                     self._problem(span[0], "the comment is not closed: --> is missing")
+                    self._lose(span)
                 return 1
             case Fence():
                 self._fence(each)
@@ -101,13 +113,11 @@ class _Reader:
         if _CLOSING.fullmatch(each.text):
             self._problem(each.span[0], "nothing is open here: <!-- /exactformer --> ends the text of a view")
             return 1
-        given = _DIRECTIVE.fullmatch(each.text)
-        assert given is not None
         try:
-            meant = directive(given[1])
+            meant = _read(each)
             meant = counted(meant, self.first) if isinstance(meant, Binding) else meant
         except DirectiveError as error:
-            self._problem(each.span[0], str(error))
+            self._unread(each, str(error))
             return 2 if _closes(events, n + 1) else 1
         if isinstance(meant, Use):
             self._use(each, meant)
@@ -117,7 +127,8 @@ class _Reader:
             if not each.alone:
                 self._problem(each.span[0], "this stands on a line of its own, or behind the name of a step")
             self.allowed = meant.allowed if isinstance(meant, Allow) else self.allowed
-            self.first = meant.first if isinstance(meant, Count) else self.first
+            if isinstance(meant, Count):
+                self.first, self.counted = meant.first, True
         else:
             self.stack.append((each, meant))
             if not self._stacked(each, events, n + 1):
@@ -160,17 +171,18 @@ class _Reader:
         after = events[n] if n < len(events) else None
         if not comment.alone or not isinstance(after, Comment) or not after.alone or _CLOSING.fullmatch(after.text):
             return False
-        given = _DIRECTIVE.fullmatch(after.text)
-        if given is None or self.text[comment.span[1] : after.span[0]].strip(" \t\r\n>"):
+        if not self._next(comment.span[1], after):
             return False
         try:
-            return isinstance(directive(given[1]), Binding)
+            return isinstance(_read(after), Binding)
         except DirectiveError:
-            return False
+            return True  # and none of them is bound
 
     def _bound(self) -> None:
         """The comments that were stacked become bound to what follows the last of them."""
         stack, self.stack = self.stack, []
+        if stack[0][0].alone and self.broken >= 0 and self._next(self.broken, stack[0][0]):
+            return  # the block is shared with a comment that could not be read
         block: Following | None = None
         before: Bound | None = None
         for n, (comment, how) in enumerate(stack):
@@ -188,13 +200,15 @@ class _Reader:
             except SpotError as error:
                 self._problem(comment.span[0], f"{how.to}: {error}")
                 return
-            self._append(bound, comment.span[1])
+            if self.counted or how.first is not None or not how.to.index:
+                self._append(bound, comment.span[1])
             before = bound
 
     def _fence(self, fence: Fence) -> None:
         body = self.text[slice(*fence.body)]
         if fence.nearly:
             self._problem(fence.span[0], nearly(fence))
+            self._lose(fence.span)
         if fence.is_worksheet(self.text):
             start = fence.span[0] if fence.hidden is None else fence.hidden[0]
             self._prose(start)
@@ -205,6 +219,8 @@ class _Reader:
                 name = called(name) if name else ""
             except DirectiveError as error:
                 self._problem(fence.span[0], str(error))
+                self._lose((start, start))
+                name = ""
             end = start if fence.hidden is None else fence.hidden[1]
             self._append(Use(line, self.name, worksheet=body, fence=fence.body[0], called=name), end)
             self.used = True
@@ -213,21 +229,26 @@ class _Reader:
     def _needs_pass(self, comment: Comment, what: str) -> None:
         if not self.used:
             self._problem(comment.span[0], f"{short(what)}: no pass is named above it, as in <!-- exactformer: use capstone -->")
-            self.used = True  # said once
+            self._lose((comment.span[0], comment.span[0]))  # said once
 
-    def _ours(self, comment: Comment) -> bool:
-        if _CLOSING.fullmatch(comment.text):
-            return True
-        if _DIRECTIVE.fullmatch(comment.text):
-            if len(comment.text) <= LONGEST_COMMENT:
-                return True
-            self._problem(comment.span[0], f"the comment has {len(comment.text):,} characters, more than {LONGEST_COMMENT:,}")
-        elif like_ours(comment.text):
-            asked = (
-                f"did you mean {OURS}?" if not comment.text.strip().strip("/ ").startswith(OURS) else f"write {OURS}: with a colon"
-            )
-            self._problem(comment.span[0], f"{quoted(comment.text.strip())} is nearly a directive: {asked}")
-        return False
+    def _next(self, end: int, comment: Comment) -> bool:
+        """Does a comment stand on the next line that is not empty?"""
+        return not self.text[end : comment.span[0]].strip(" \t\r\n>")
+
+    def _unread(self, comment: Comment, problem: str) -> None:
+        """A problem, after which what may have been meant by the comment is not known."""
+        self._problem(comment.span[0], problem)
+        self.stack = []
+        self.broken = comment.span[1] if comment.alone else self.broken
+        meant = likely(re.sub(r"^[\s/]*[\w-]*\s*:?", "", comment.text))
+        if meant == "use":
+            self._lose(comment.span)
+        self.counted = self.counted and meant != "count"
+
+    def _lose(self, span: Span) -> None:
+        self._prose(span[0])
+        self._append(Unread(span), span[1])
+        self.used = True
 
     def _front(self) -> tuple[dict[str, str], int]:
         """Ours are a few fields; those of other programs, such as Quarto, are left alone, but for what is nearly one of ours."""
@@ -240,9 +261,9 @@ class _Reader:
             if field.strip() not in _FIELDS:
                 near = get_close_matches(field.strip(), _FIELDS, 1, 0.8) if colon and field[:1].strip() else []
                 if near:
-                    self.problems.append((n + 2, f"{quoted(line)} is no field of the front matter: did you mean {near[0]}?"))
+                    self._told(n + 2, f"{quoted(line)} is no field of the front matter: did you mean {near[0]}?")
             elif field.strip() == "language" and value.strip() not in languages():
-                self.problems.append((n + 2, f"language is {quoted(value.strip())}, not one of {', '.join(languages())}"))
+                self._told(n + 2, f"language is {quoted(value.strip())}, not one of {', '.join(languages())}")
             else:
                 found[field.strip()] = value.strip()
         return found, match.end() + self.text.startswith("\ufeff")
@@ -266,7 +287,26 @@ class _Reader:
         return self.page.line(at)
 
     def _problem(self, at: int, problem: str) -> None:
-        self.problems.append((self._line(at), problem))
+        self._told(self._line(at), problem)
+
+    def _told(self, line: int, problem: str) -> None:
+        self.problems.append((line, f"{self.name}:{line}: {problem}"))
+
+
+def _ours(comment: Comment) -> bool:
+    return _CLOSING.fullmatch(comment.text) is not None or like_ours(comment.text)
+
+
+def _read(comment: Comment) -> Use | Binding | View | Allow | Count:
+    """DirectiveError of what is nearly a directive, too."""
+    given = _DIRECTIVE.fullmatch(comment.text)
+    if given is None:
+        colon = comment.text.strip().strip("/ ").startswith(OURS)
+        asked = f"write {OURS}: with a colon" if colon else f"did you mean {OURS}?"
+        raise DirectiveError(f"{quoted(comment.text.strip())} is nearly a directive: {asked}")
+    if len(comment.text) > LONGEST_COMMENT:
+        raise DirectiveError(f"the comment has {len(comment.text):,} characters, more than {LONGEST_COMMENT:,}")
+    return directive(given[1])
 
 
 def _closes(events: list[Any], n: int) -> bool:

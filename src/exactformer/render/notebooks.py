@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from exactformer.certificates import Certificate
+from exactformer.checking.pages.notebook import CellLine
 from exactformer.checking.report import CheckReport, Finding, lines, sentence
 from exactformer.circuits.matrices import CircuitTable
 from exactformer.messages import printable, short
@@ -108,7 +109,7 @@ def check_html(report: CheckReport) -> str:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    yield str(finding.line)
+    yield finding.line.seen if isinstance(finding.line, CellLine) else str(finding.line)
     yield code(printable(finding.place))
     yield f'<span class="{"wrong" if finding.bad else "more"}">{escape(printable(sentence(finding)))}</span>'
 

@@ -1,7 +1,8 @@
 """A notebook as its readers see it: the texts of its cells, and the outputs that a comment is bound to. Nothing of it is run.
 
 A text is made of it, Markdown in which each output is a block of code. Where every character stands in the file is kept, so that
-a number is rewritten there and nothing else. Strings and their places are read by the scanner of `json` itself.
+a number is rewritten there and nothing else, and in which cell, which is what readers see. Strings and their places are read by the
+scanner of `json` itself.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
@@ -28,6 +31,21 @@ _FORMAT = 4  # that is read
 
 class NotebookError(Refused):
     """A notebook that cannot be read: one line that names the file and the part at fault."""
+
+
+class CellLine(int):
+    """A line of the file; as text also the cell and the line in it, both counted from 1."""
+
+    cell: int
+    row: int
+    output: bool  # is it a line of what the cell puts out?
+
+    @property
+    def seen(self) -> str:
+        return f"cell {self.cell}, line {self.row}{' of its output' * self.output}"
+
+    def __str__(self) -> str:
+        return f"{int(self)}: {self.seen}"
 
 
 class _Placed(str):
@@ -57,6 +75,8 @@ class Notebook:
         self.source, self.name = source, name
         self.parts: list[str] = []
         self.places = array("q")
+        self.starts = [0]  # where a piece of a cell begins in what is read
+        self.cells = [(1, 1, False)]  # its cell, the line in it, and whether it is of its output
         json_table(source.encode("utf-8", "replace"), NotebookError, name)  # no key twice, not nested without end
         document = _Decoder().decode(source)
         if document.get("nbformat") != _FORMAT:
@@ -69,32 +89,56 @@ class Notebook:
             kind = cell.get("cell_type") if isinstance(cell, dict) else None
             if kind == "markdown":
                 text = self._texts(cell.get("source"), f"{where}.source")
+                self._begin(n + 1, 1)
                 for part in text:
                     self._take(part)
                 waiting = "".join(text).rstrip().endswith("-->")
                 self._put("\n\n")
             elif kind == "code":
-                self._code(cell, where, waiting)
+                self._code(cell, n, waiting)
                 waiting = False
         self.text = "".join(self.parts)
 
-    def _code(self, cell: dict[str, Any], where: str, waiting: bool) -> None:
-        comments = [each for text in self._texts(cell.get("source"), f"{where}.source") for each in _ours(text)]
-        for comment, place in comments:
+    def line(self, at: int) -> CellLine:
+        """The line of the file in which a place of the text stands, and of the cell."""
+        place = self.places[min(at, len(self.places) - 1)] if self.places else 0
+        found = CellLine(bisect_right(self.ends, place) + 1)
+        n = bisect_right(self.starts, at) - 1
+        found.cell, row, found.output = self.cells[n]
+        found.row = row + self.text.count("\n", self.starts[n], at)
+        return found
+
+    @cached_property
+    def ends(self) -> list[int]:
+        return [match.end() for match in re.finditer("\n", self.source)]
+
+    def _code(self, cell: dict[str, Any], n: int, waiting: bool) -> None:
+        where = f"cells[{n}]"
+        texts = self._texts(cell.get("source"), f"{where}.source")
+        comments = list(_ours(texts))
+        for comment, place, row in comments:
+            self._begin(n + 1, row)
             self._put("<!--", place)
             self._put(comment, place)
             self._put(" -->\n", place)
         if not (comments or waiting):
             return
         outputs = self._list(cell.get("outputs"), f"{where}.outputs")
-        texts = [text for n, each in enumerate(outputs) for text in self._output(each, f"{where}.outputs[{n}]")]
-        mark = "~" * max([3, *(1 + len(run) for part in texts for run in re.findall("~+", part))])
+        shown = [self._output(each, f"{where}.outputs[{m}]", n + 1) for m, each in enumerate(outputs)]
+        mark = "~" * max([3, *(1 + len(run) for parts in shown for part in parts for run in re.findall("~+", part))])
         self._put(f"{mark}\n")
-        for part in texts:
-            self._take(part)
+        row = 1
+        for parts in shown:
+            for part in parts:
+                self._begin(n + 1, row, output=True)
+                self._take(part)
+                row += part.count("\n")
+            if parts and not parts[-1].endswith("\n"):  # the next output is shown below
+                self._put("\n")
+                row += 1
         self._put(f"\n{mark}\n\n")
 
-    def _output(self, output: Any, where: str) -> list[_Placed]:
+    def _output(self, output: Any, where: str, cell: int) -> list[_Placed]:
         """What is printed, or shown as plain text; what is shown as a table of HTML is not read."""
         if not isinstance(output, dict):
             raise NotebookError(f"{self.name}: {where} is {described(output)}, not a table")
@@ -105,7 +149,9 @@ class Notebook:
             raise NotebookError(f"{self.name}: {where}.data is {described(data)}, not a table")
         if "text/html" in data:
             line = self._line(data["text/html"])
-            raise NotebookError(f"{self.name}:{line}: {where} is shown as HTML, which is not read: print it as text")
+            raise NotebookError(
+                f"{self.name}:{line}: cell {cell}: its output is shown as HTML, which is not read: print it as text"
+            )
         return self._texts(data["text/plain"], f"{where}.data.text/plain") if "text/plain" in data else []
 
     def _list(self, value: Any, where: str) -> list[Any]:
@@ -124,6 +170,11 @@ class Notebook:
     def _line(self, value: Any) -> int:
         first = value[0] if isinstance(value, list) and value else value
         return self.source.count("\n", 0, getattr(first, "place", 0)) + 1
+
+    def _begin(self, cell: int, row: int, output: bool = False) -> None:
+        """What is taken next stands there."""
+        self.starts.append(len(self.places))
+        self.cells.append((cell, row, output))
 
     def _put(self, text: str, place: int | None = None) -> None:
         """What is not in the file: it is told of where it is put in."""
@@ -159,6 +210,11 @@ def _characters(source: str, text: _Placed) -> Iterator[int]:
         at = _CHARACTER.match(source, at).end()  # type: ignore[union-attr]
 
 
-def _ours(text: _Placed) -> Iterator[tuple[str, int]]:
-    """The comments of ours in code, each with the place of its line in the file."""
-    return ((comment[1], text.place) for comment in _COMMENT.finditer(text) if like_ours(comment[1]))
+def _ours(texts: Iterable[_Placed]) -> Iterator[tuple[str, int, int]]:
+    """The comments of ours in the code of a cell, each with the place of its text in the file, and its line in the cell."""
+    row = 1
+    for text in texts:
+        for comment in _COMMENT.finditer(text):
+            if like_ours(comment[1]):
+                yield comment[1], text.place, row + text.count("\n", 0, comment.start(1))
+        row += text.count("\n")

@@ -41,9 +41,8 @@ class Page:
         return rst.scan(self.text, start) if self.kind == "rst" else markdown.scan(self.text, start)
 
     def line(self, at: int) -> int:
-        """The line of the file in which a place of the text stands."""
-        places = None if self._notebook is None else self._notebook.places
-        return bisect_right(self._ends, at if places is None else places[min(at, len(places) - 1)] if places else 0) + 1
+        """The line of the file in which a place of the text stands; of a notebook it names the cell as well."""
+        return bisect_right(self._ends, at) + 1 if self._notebook is None else self._notebook.line(at)
 
     @cached_property
     def _ends(self) -> list[int]:
