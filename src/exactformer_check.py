@@ -209,7 +209,7 @@ class Weights:
         zeros = 0 in found and tops.count(0) == self.floats().count(0.0)
         self.low, *_, high = 2 * (found[zeros:] or [64])
         self.scale = max(0, bias + fraction - step * self.low)
-        self.size = max(1, step * (high + 1) - bias + self.scale)
+        self.size = step * (high + 1) - bias + self.scale
         self.good = high < 127 and self.scale < 1000
 
     def floats(self):
@@ -421,9 +421,10 @@ def stored_frequencies(rope, unit):
     for i in range(rope.width // 2):
         exponent, fine = Fraction(single(2 * i / rope.width)), 256
         e = exp_minus(int(exponent * log(base, fine)), fine)  # base^-exponent, to 2^20 units
-        below, above = (float(Fraction(1 << fine, e + off)) for off in (1 << 20, -1 << 20))
-        need(single(below) == single(above), "a rotary frequency is between two floats", Refused)
-        f = single(1 / single(below))
+        ends = (float(Fraction(1 << fine, e + off)) for off in (1 << 20, -1 << 20))
+        power, above = map(single, map(math.nextafter, ends, (0, math.inf)))
+        need(power == above, "a rotary frequency is between two floats", Refused)
+        f = single(1 / power)
         if rope.kind == "llama3":
             length = single(single(1 / f) * single(2 * math.pi))
             longest, shortest = (single(float(rope.original / edge)) for edge in rope.edges)
@@ -1001,7 +1002,8 @@ def rope(c, tables, base, share, size, part):
     base = t.number("rope_theta", 10000, 1, 10**30)
     share = t.number("partial_rotary_factor", part or 1, Fraction(1, 10**6) if part else 1, 1)
     width = int(size * float(share))
-    t.need(width > 0 and width % 2 == 0, "partial_rotary_factor", "leaves no pairs")
+    pairs = width % 2 == 0 and 0 < width <= 1 << 24
+    t.need(pairs, "partial_rotary_factor", "leaves no pairs, or too many")
     factor = Fraction(1) if kind == "default" else t.number("factor", None, 1, 10**30)
     edges, original = (), 0
     if kind == "llama3":

@@ -378,6 +378,24 @@ def turns(check: Any) -> None:
 
 
 @check
+def frequencies(check: Any) -> None:
+    """Of the stored reading: powers are rounded to float32 once, and refused where float64 does not say how."""
+    from types import SimpleNamespace
+
+    for base, width in ((10000, 64), (Fraction(5, 2), 10), (1000000, 128)):
+        found = check.stored_frequencies(SimpleNamespace(base=Fraction(base), width=width, kind="default", factor=Fraction(1)), 300)
+        for i, f in enumerate(found):
+            exponent = Fraction(struct.unpack("<f", struct.pack("<f", 2 * i / width))[0])
+            power = exactly(base) ** exactly(exponent)
+            single = Fraction(struct.unpack("<f", struct.pack("<f", float(power.mid())))[0])
+            assert Fraction(f, 1 << 300) == Fraction(struct.unpack("<f", struct.pack("<f", 1 / float(single)))[0])
+            assert float(abs(power - exactly(single)).upper()) <= 2.0**-24 * float(power.mid())
+    for base, width in ((2474.658203125, 64), (19.998353958129883, 80), (1013682.0, 96)):
+        rope = SimpleNamespace(base=Fraction(base), width=width, kind="default", factor=Fraction(1))
+        _refused(check, lambda rope=rope: check.stored_frequencies(rope, 300))
+
+
+@check
 def logits(check: Any) -> None:
     """The lead that is shown is the bound of the lemma."""
     rng = random.Random(8)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from gpt2_files import write_folder
@@ -92,6 +94,23 @@ def test_stored_frequencies_are_the_librarys() -> None:
             np.testing.assert_array_max_ulp(ours, theirs, 2)
             near, total = near + int((ours != theirs).sum()), total + len(ours)
     assert near <= total // 50
+
+
+@pytest.mark.parametrize(
+    ("width", "pair", "base"),
+    [(64, 21, 2474.658203125), (80, 39, 19.998353958129883), (256, 99, 557.7175903320312), (96, 28, 1013682.0)],
+)
+def test_a_power_between_two_floats_is_rounded_once(width: int, pair: int, base: float) -> None:
+    """The float64 next to these powers is halfway between two float32 numbers: rounded again, it becomes the wrong one."""
+    found = Rope(exact(Fraction(base)), width).frequencies("stored")[pair].to_float()
+    exponent = Fraction(float(np.float32(2 * pair) / np.float32(width)))
+    with mpmath.workprec(300):
+        power = mpmath.mpf(base) ** (mpmath.mpf(exponent.numerator) / exponent.denominator)
+        near = np.float32(float(power))
+        around = (np.nextafter(near, np.float32(0)), near, np.nextafter(near, np.float32(np.inf)))
+        nearest = min(around, key=lambda x: abs(mpmath.mpf(float(x)) - power))
+    assert nearest != near
+    assert found == float(np.float32(1) / nearest)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ class Rope:
         """
         exponents = np.arange(0, self.width, 2, dtype=np.float32) / np.float32(self.width)
         base = from_float(float(np.float32(self.base.to_float())))
-        angles = _short(1) / np.array([_short(base ** from_float(float(x))) for x in exponents], dtype=np.float32)
+        angles = _short(1) / np.array([_nearest(base ** from_float(float(x))) for x in exponents], dtype=np.float32)
         factor, low = _short(self.factor), _short(self.low)
         if self.kind != "llama3":
             return angles / factor
@@ -88,7 +88,18 @@ class Rope:
 
 
 def _short(number: Number | int) -> Any:
+    """By way of float64, as settings become float32 in the library."""
     return np.float32(number if isinstance(number, int) else number.to_float())
+
+
+def _nearest(number: Number) -> Any:
+    """At once: the float64 next to a power may be halfway between two float32 numbers, and the power on either side of it."""
+    near = number.to_float()
+    short = float(np.float32(near))
+    other = float(np.nextafter(np.float32(short), np.float32(math.inf if near > short else 0)))
+    if near - short != other - near or number == from_float(near):
+        return np.float32(near)
+    return np.float32(max(short, other) if number > from_float(near) else min(short, other))
 
 
 def read_rope(
