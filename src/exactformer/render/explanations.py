@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from exactformer.messages import printable
@@ -20,6 +21,7 @@ PROOFS = {
     "undecided": "undecided: whether the contributions add up to it exactly was neither proved nor refuted",
     "rounded": "not proved: floats are rounded",
 }
+Write = Callable[[Any, int], dict[str, Any]]  # a number to so many digits
 LEADS = ("before", "after", "change")  # of an ablation
 _CAPPED = "a soft cap follows, which keeps the order of logits: what is explained is the value before it"
 LENS = "what the final norm and the unembedding make of the stream there"
@@ -93,8 +95,8 @@ def _bar(value: float, longest: float, room: int) -> str:
     return ("-" if value < 0 else "+") * columns
 
 
-def document(found: Explanation, digits: int = 12) -> dict[str, Any]:
-    """docs/json.md describes it."""
+def document(found: Explanation, digits: int = 12, write: Write = as_json.value) -> dict[str, Any]:
+    """docs/json.md describes it; the page writes numbers in its own way."""
     return {
         "format": "exactformer explanation 1",
         "title": found.title,
@@ -104,17 +106,17 @@ def document(found: Explanation, digits: int = 12) -> dict[str, Any]:
         "token": found.token,
         "over": found.over,
         "step": found.step,
-        "value": as_json.value(found.value, digits),
+        "value": write(found.value, digits),
         "proof": found.proof,
         "norms": list(found.norms),
-        "contributions": [_contribution(each, digits) for each in found],
+        "contributions": [_contribution(each, digits, write) for each in found],
     }
 
 
-def _contribution(each: Contribution, digits: int) -> dict[str, Any]:
+def _contribution(each: Contribution, digits: int, write: Write) -> dict[str, Any]:
     size = midpoint(each.value)
-    result = {"name": each.name, "value": as_json.value(each.value, digits), "size": size if math.isfinite(size) else None}
-    return result | ({"parts": [_contribution(part, digits) for part in each.parts]} if each.parts else {})
+    result = {"name": each.name, "value": write(each.value, digits), "size": size if math.isfinite(size) else None}
+    return result | ({"parts": [_contribution(part, digits, write) for part in each.parts]} if each.parts else {})
 
 
 def json_text(found: Explanation, digits: int = 12) -> str:
@@ -182,7 +184,7 @@ def _proved(found: Ablation) -> str:
     return ": undecided" if sign(found.change) is None else ", proved"
 
 
-def ablation_document(found: Ablation, digits: int = 12) -> dict[str, Any]:
+def ablation_document(found: Ablation, digits: int = 12, write: Write = as_json.value) -> dict[str, Any]:
     return {
         "format": "exactformer ablation 1",
         "title": found.title,
@@ -192,7 +194,7 @@ def ablation_document(found: Ablation, digits: int = 12) -> dict[str, Any]:
         "parts": list(found.parts),
         "token": found.token,
         "over": found.over,
-        **{name: as_json.value(getattr(found, name), digits) for name in LEADS},
+        **{name: write(getattr(found, name), digits) for name in LEADS},
         "sign": sign(found.change),
         "output": [as_json.output(output, None, digits) | {"verdict": verdict(output, found.arithmetic)} for output in found.said],
     }

@@ -114,7 +114,7 @@ def explained(source: Source, position: int, token: str | None = None, over: str
     """Where a logit comes from, or the lead of one token over another."""
     try:
         found = trace_of(source).explain(token, over, position)
-        return explanations.document(found, document.DIGITS) | {"told": explanations.PROOFS[found.proof]}
+        return explanations.document(found, document.DIGITS, document.written) | {"told": explanations.PROOFS[found.proof]}
     except UndefinedValue as undefined:
         raise RequestError(str(undefined)) from None
 

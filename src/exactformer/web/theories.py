@@ -16,7 +16,6 @@ from exactformer.proofs.attending import prove_pattern
 from exactformer.proofs.chunks import RunError
 from exactformer.proofs.patterns import PatternClaim
 from exactformer.render import circuit_sizes, explanations, theorems
-from exactformer.render import json as as_json
 from exactformer.render.values import midpoint
 from exactformer.trace import Trace
 from exactformer.trace.ablation import ablate
@@ -41,7 +40,7 @@ def ablated(
     trace = trace_of(source)
     found = ablate(trace, parts, token, over, position, _passes(trace, prompts))
     near = {name: midpoint(getattr(found, name)) for name in explanations.LEADS}
-    return explanations.ablation_document(found, document.DIGITS) | {
+    return explanations.ablation_document(found, document.DIGITS, document.written) | {
         "told": explanations.ablation_told(found),
         "sizes": {name: size if math.isfinite(size) else None for name, size in near.items()},
     }
@@ -124,7 +123,7 @@ def heads(source: Source) -> dict[str, Any]:
 
 
 def _table(table: Any) -> dict[str, Any]:
-    values = [[as_json.value(x, document.DIGITS) for x in row] for row in table.values]
+    values = [[document.written(x) for x in row] for row in table.values]
     sized = circuit_sizes.document(table, sizes(table, _LARGEST), document.DIGITS) if table.values.size else None
     return {
         "title": table.title, "meaning": table.meaning, "rows": list(table.rows), "columns": list(table.columns), "values": values,

@@ -3,7 +3,7 @@
 import { announce, button, h, menuOf } from "./dom.js";
 import { short } from "./book.js";
 import { math } from "./math.js";
-import { digits } from "./values.js";
+import { digits, known } from "./values.js";
 
 const FORMS = [
   ["latex", "LaTeX"],
@@ -89,7 +89,7 @@ function plain(value) {
   if (value.status === "masked") return "-∞";
   if (value.status === "undefined") return "undefined";
   if (value.status === "ball") return digits(value, 12);
-  return value.text?.startsWith("≈") ? digits(value, 12) : (value.text ?? "none");
+  return value.text?.startsWith("≈") ? known(value, 12) : (value.text ?? "none");
 }
 
 function code(text) {

@@ -36,13 +36,24 @@ export function digits(value, count = DECIMALS, ofPower = 3) {
   let same = 0;
   while (same < low.length && low[same] === high[same]) same++;
   const exponent = /e.*$/.exec(low)?.[0] ?? "";
-  if (exponent !== (/e.*$/.exec(high)?.[0] ?? "")) return brief(low);
+  if (exponent !== (/e.*$/.exec(high)?.[0] ?? "")) return round(low, high, count) ?? brief(low);
   const shared = low.slice(0, Math.min(same, low.length - exponent.length));
   const significant = shared.replace(/^-?[0.]*/, "").replace(".", "").length;
-  if (significant < 2) return low === high ? low : `${brief(low)}…`;
+  if (significant < 2) return low === high ? low : (round(low, high, count) ?? `${brief(low)}…`);
   const wanted = exponent ? ofPower : count;
   const kept = shared.slice(0, Math.max(shared.length - Math.max(significant - wanted, 0), shared.indexOf(".") + 1));
   return `${kept}${kept === shared && low === high ? "" : "…"}${exponent}`;
+}
+
+/** What both ends are when they are rounded: 99.9999999999 and 100.000000000 have no digit in common. */
+function round(low, high, count) {
+  const [below, above] = [low, high].map((end) => Number(Number(end).toPrecision(count)));
+  return below === above ? `≈ ${below}` : null;
+}
+
+/** What stands for a number that is not written out: what it is next to, 1 − 7.44e-44, or else its digits. */
+export function known(value, count = DECIMALS) {
+  return next(value.near ?? value.text) ?? digits(value, count);
 }
 
 function brief(text, length = DECIMALS + 3) {
@@ -83,8 +94,7 @@ export function shown(value, narrow = false) {
       return { main: digits(value), more: "" };
     case "named": {
       const readable = !value.text.startsWith("≈") && value.text.length <= LONGEST;
-      if (readable) return { main: value.text, more: digits(value) };
-      return { main: next(value.near ?? value.text) ?? digits(value), more: "" };
+      return readable ? { main: value.text, more: known(value) } : { main: known(value), more: "" };
     }
     default:
       return { main: value.text.length > LONGEST + 6 ? `${value.text.slice(0, LONGEST)}…` : value.text, more: "" };
