@@ -74,7 +74,9 @@ export function nearly(value) {
 function few(value) {
   const { low, high } = value;
   if (/e-\d+$/.test(low) && /e-\d+$/.test(high)) return `${low.startsWith("-") ? "-" : ""}0.0…`;
-  return /e/.test(low + high) ? digits(value, 1, 1) : `${/^-?\d+(\.\d)?/.exec(low.startsWith("-") ? high : low)[0]}${low === high ? "" : "…"}`;
+  if (/e/.test(low + high)) return digits(value, 1, 1);
+  const [first] = /^-?\d+(\.\d)?/.exec(low.startsWith("-") ? high : low);
+  return first === low && low === high ? first : `${first}…`;
 }
 
 /** What stands in the cell: the closed form where it is short, else its digits; few of them where a table is wide. */
