@@ -60,7 +60,7 @@ def test_floats_prove_no_change() -> None:
         ({"parts": ["blocks.1.attn.head.0=from a z a"]}, "blocks.1.attn.head.0: word 2 of the text, 'z', is not"),
         ({"parts": ["blocks.1.attn.head.3=zero"]}, "blocks.1.attn.head.3: there is no such head"),
         ({"parts": ["blocks.1.mlp=zero"]}, "blocks.1.mlp: there is no such MLP"),
-        ({"parts": ["blocks.1.attn.head.0=zero"], "token": "b"}, "over: what a part does is told of a lead"),
+        ({"parts": ["blocks.1.attn.head.0=zero"], "token": "b"}, "over: what a part does is measured by a lead"),
         ({"parts": ["blocks.1.attn.head.0=zero"], "position": 7}, "position 7: the input has the positions 0 to 2"),
     ],
 )

@@ -59,11 +59,11 @@ def prove(
     Answers may be asked for at other `positions` of the input, or at all `From` one on: the rule then names one for each.
 
     In the arithmetic `certified`, inputs are computed many at a time, and the domain may be of any size. There, with `loss`, the
-    mean cross-entropy of what is demanded is enclosed; `wrong` is told every input that is not proved right, in the order of the
+    mean cross-entropy of what is demanded is enclosed; `wrong` is given every input that is not proved right, in the order of the
     domain; what limbs leave undecided, such as ties, the arithmetic `last` is asked about.
 
     With `sets`, whole sets of inputs are proved at once, up to so many of them: of a network of one attention layer and nothing
-    else, for the rules max, min, first and last. What is undecided then was not reached; `wrong` is told what is proved wrong.
+    else, for the rules max, min, first and last. What is undecided then was not reached; `wrong` is given what is proved wrong.
 
     >>> from exactformer import load
     >>> model = load("capstone").model
@@ -157,14 +157,14 @@ class _Proof:
             key = batches_fingerprint(self.fingerprint, batches, steps, places, loss, last)
         each = batches.inputs / len(batches)
 
-        def told(done: int, total: int) -> None:
+        def advanced(done: int, total: int) -> None:
             self.progress(round(done * each), batches.inputs)
 
         def add(_: int, said: object) -> None:
             tally.add(said)
 
         workers = 1 if self.workers is None and len(batches) == 1 else self.workers
-        self._run(report, Deciding(self.model, steps, places, loss, last), batches, key, tally.read, add, workers, told)
+        self._run(report, Deciding(self.model, steps, places, loss, last), batches, key, tally.read, add, workers, advanced)
         if loss and tally.loss is not None:
             number = sum(part.size * len(self._read_at(part.length) or range(steps)) for part in batches.parts)
             report.loss = tally.loss[0] / number, tally.loss[1] / number

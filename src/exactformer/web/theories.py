@@ -34,7 +34,7 @@ def ablated(
 ) -> dict[str, Any]:  # fmt: skip
     """What parts do to a lead, in the words of the command; with floats near it, by which it is drawn."""
     if token is not None and over is None:
-        raise RequestError("over: what a part does is told of a lead: say over which other token")
+        raise RequestError("over: what a part does is measured by a lead: give the other token, too")
     if any(part.partition("=")[2].strip() == "mean" for part in parts) and not prompts:
         raise RequestError("prompts: give the prompts of the mean, one a line")
     trace = trace_of(source)

@@ -16,12 +16,12 @@ export function copyMenu(label, write) {
   const menu = menuOf({ class: "menu copy" }, h("summary", { "aria-label": `Copy ${label}`, title: `Copy ${label} …` }, "copy"));
   const copy = async (form, name) => {
     menu.open = false;
-    const told = await written(await write(form)).then(
+    const outcome = await written(await write(form)).then(
       () => `Copied as ${name}`,
       () => "The browser does not allow copying here",
     );
-    announce(told);
-    menu.querySelector("summary").textContent = told.startsWith("Copied") ? "copied ✓" : "not allowed";
+    announce(outcome);
+    menu.querySelector("summary").textContent = outcome.startsWith("Copied") ? "copied ✓" : "not allowed";
     setTimeout(() => (menu.querySelector("summary").textContent = "copy"), 1600);
   };
   menu.append(
