@@ -94,8 +94,13 @@ def test_what_does_not_go_with_sets_is_refused(sheet: str, tmp_path: Path) -> No
     assert said("max", "--sets") == "--sets: goes with --count"
     assert said("max", "--count", "--budget", "9") == "--budget: goes with --sets"
     assert "rules max, min, first, last" in said("majority", "--count", "--sets")
-    assert "for one token after the input" in said("sorted", "--count", "--sets")
-    assert "one attention layer and nothing else" in said("max", "--count", "--sets", source="induction")
+    several = "sets of inputs are for rules that demand one token after an input: this one demands 3"
+    assert said("sorted", "--count", "--sets") == f"{several}; without --sets, inputs are counted one by one"
+    blocks = "this one has 2 blocks; without --sets, inputs are counted one by one"
+    assert said("max", "--count", "--sets", source="adder").endswith(blocks)
+    assert "are counted" not in refused("prove", sheet, "--rule", "sorted", "--domain", "vocabulary^25", "--count", "--sets")
+    listed = said("max", "--arithmetic", "exact", "--wrong", str(tmp_path / "wrong.csv"))
+    assert listed == "arithmetic exact: a list of the wrong inputs goes with the arithmetic certified"
 
 
 def test_without_sets_it_is_refused_by_its_number(sheet: str) -> None:

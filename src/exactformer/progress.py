@@ -27,8 +27,8 @@ class Progress:
         self.start = time.monotonic()
         self.done = 0
         self.reached = "nothing"
-        self.blocks = 0  # of the model whose steps are told; 0: not known
-        self.what = what  # is being told; empty: nothing
+        self.blocks = 0  # of the model whose steps are shown; 0: not known
+        self.what = what  # is being done; empty: nothing
         self._begun: tuple[float, float] | None = None  # when it was first known how much is done, and how much that was
         self._share = 0.0
         self._drawn = False
@@ -54,14 +54,14 @@ class Progress:
             self._begun = time.monotonic(), self._share
 
     def line(self, now: float, columns: int | None = None) -> str:
-        """What is told at a moment; on a terminal of so many columns with a bar, where it has room for one."""
+        """What is shown at a moment; on a terminal of so many columns with a bar, where it has room for one."""
         left = self._left(now)
         said = f"{self.what}{f', about {duration(left)} left' if left is not None else ''}"
         if columns is not None and columns >= _NARROW and self._begun is not None:
             filled = int(_BAR * self._share)
             said = f"[{'#' * filled}{'.' * (_BAR - filled)}] {said}"
-        told = f"exactformer: {now - self.start:.0f} s, {said}"
-        return told if columns is None or len(told) < columns else told[: columns - 2] + "…"
+        line = f"exactformer: {now - self.start:.0f} s, {said}"
+        return line if columns is None or len(line) < columns else line[: columns - 2] + "…"
 
     def _left(self, now: float) -> float | None:
         """Seconds, if it goes on as it went from the moment when it was first known how much is done."""

@@ -37,7 +37,7 @@ class LessonFile(pytest.File):
 
 
 class LessonItem(pytest.Item):
-    """All printed numbers of a file: they hold together, or the lines are told that do not."""
+    """All printed numbers of a file: they hold together, or the lines that do not are reported."""
 
     def runtest(self) -> None:
         from exactformer.lessons.checking import check_files

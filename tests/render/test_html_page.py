@@ -77,7 +77,9 @@ def test_it_holds_the_numbers_of_the_trace(capstone: Trace) -> None:
 def test_it_needs_nothing_else(capstone: Trace) -> None:
     text = single_file.render(capstone)
     assert not re.search(r"<(?:link|img|iframe)|\ssrc=|@import|url\((?!#)", text)
-    assert len(text.encode()) < 295_000  # with the view that leaves parts out
+    assert len(text.encode()) < 275_000
+    assert "leftout_module" not in text  # nor any other view that asks a server
+    assert "theory_module" not in text
 
 
 def test_its_policy_names_its_script_and_its_style(capstone: Trace, hostile: Trace) -> None:

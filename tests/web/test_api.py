@@ -18,7 +18,8 @@ from exactformer.cli.trace import command as trace_command
 from exactformer.render import json as as_json
 from exactformer.web.api import OPERATIONS
 from exactformer.web.workers import Answer, Worker
-from exactformer.worksheets import example_text, load
+from exactformer.worksheets import example_text, load, loads
+from exactformer.worksheets.models import networks
 from web.serving import Serving, awaited, until
 
 CAPSTONE = {"example": "capstone"}
@@ -103,6 +104,17 @@ def test_exports_and_checks(server: Serving) -> None:
     assert found["findings"][0]["verdict"] == "last digit off"
     assert text[slice(*found["findings"][0]["span"])] == "2.8"
     assert '"2.7"' in found["fixed"]
+
+
+def test_a_trained_network_is_a_source_and_its_worksheet_is_the_same_model(server: Serving) -> None:
+    names = [card["name"] for card in get(f"{server.address}/api/examples").json()["networks"]]
+    assert sorted(names) == list(networks())
+    source = {"example": "largest", "arithmetic": "arb"}
+    assert ask(server, "pass", {"source": source}).json()["title"] == "The largest of four numbers"
+    again = loads(ask(server, "export", {"source": source, "form": "worksheet"}).json()["text"])
+    there = load("largest")
+    assert (again.model.config, again.tokens, again.theorem) == (there.model.config, there.tokens, there.theorem)
+    assert [x.to_float() for x in again.model.weights.W_E.flat] == there.model.weights.W_E.ravel().tolist()
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,13 @@ def test_the_lens_tells_the_token_after_each_block_as_the_command_line_does(visi
     assert Axe().run(page).response["violations"] == []
 
 
+def test_a_logit_next_to_a_simple_number_is_no_row_of_nines(visit: Visit, page: Page) -> None:
+    visit("#context/explain")
+    expect(page.locator(".explaining .told")).to_contain_text("the logit of c is 100 − 7.44e-42 (proved")
+    visit("#similar/explain?arithmetic=arb")
+    expect(page.locator(".explaining .told")).to_contain_text("the logit of ran is ≈ 100 (proved")
+
+
 def test_floats_prove_nothing_on_the_lens(visit: Visit, page: Page) -> None:
     visit("#capstone/explain?arithmetic=float64")
     expect(page.locator(".explaining .output li").last).to_contain_text("next token a, ahead of c by 1.0 (in float64, not proved)")
@@ -62,7 +69,7 @@ def test_a_part_is_left_out_and_the_address_says_so(visit: Visit, page: Page) ->
     box.get_by_label("part", exact=True).select_option("blocks.1.attn.head.0")
     box.get_by_role("button", name="Compute without it").click()
     expect(box.locator(".told")).to_have_text("with blocks.1.attn.head.0=zero: the lead of b over a falls, proved")
-    expect(box.locator(".bars li")).to_contain_text(["before99.99999", "after0", "change-100"])
+    expect(box.locator(".bars li")).to_contain_text(["before100 − 7.44e-42", "after0", "change-100"])
     expect(box.locator(".output li").last).to_contain_text("After: next token !, tied with a, b, c")
     box.get_by_label("writes", exact=True).select_option("from")
     box.get_by_label("the other prompt").fill("b c")

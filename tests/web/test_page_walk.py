@@ -36,6 +36,17 @@ def test_home_has_a_card_for_every_example_and_is_small(visit: Visit, page: Page
     expect(page.locator(".recent")).to_contain_text("The whole transformer, by hand")
 
 
+def test_home_has_the_trained_networks_which_open_in_balls(visit: Visit, page: Page) -> None:
+    visit("")
+    networks = page.locator("section[aria-labelledby=networks]")
+    expect(networks.locator(".card")).to_have_count(6)
+    networks.get_by_text("Six letters, sorted").click()
+    expect(page.locator(".step table").first).to_be_visible()
+    assert "#sorter?arithmetic=arb" in page.url
+    page.get_by_role("link", name="Explain").click()
+    expect(page.locator(".explaining .told")).to_contain_text("proved: each contribution lies in its enclosure")
+
+
 def test_stepping_by_button_by_key_by_scrubber_and_by_the_address(visit: Visit, page: Page) -> None:
     visit("#capstone")
     wait_for_step(page, "embed")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from exactformer.certificates.verifying import Verification
     from exactformer.checkpoints import Origin
 
-VERSION = 3  # of the format: 2 has the first version of the model's hash, and is still read; 4 has what the checker is told
+VERSION = 3  # of the format: 2 has the first version of the model's hash, and is still read; 4 has what the checker needs
 CLAIM = (
     "For each entry of tokens: in the transformer with this hash, whose floats are the rational numbers that they are and whose "
     "operations are those of the real numbers, given ids and the tokens of the entries before, the logit of token is equal to "

@@ -1,4 +1,4 @@
-"""What `exactformer_check.py`, the checker that needs Python alone, is told: files by their hashes, ids, claims, and how many bits
+"""What `exactformer_check.py`, the checker that needs Python alone, asks for: files by their hashes, ids, claims, and how many bits
 to begin with. The bits are foreseen by a pass in floats with the norms that the checker uses; nothing depends on them but whether
 they suffice, so nobody has to trust them.
 """

@@ -96,7 +96,7 @@ def prove_token(
 ) -> Certified:
     """The token that follows `ids`, proved to be the argmax of the exact network, or undecided with `cap` limbs.
 
-    With `digits`, limbs are added, up to `cap`, until the `top` logits are known to so many decimals. `progress` is told each step,
+    With `digits`, limbs are added, up to `cap`, until the `top` logits are known to so many decimals. `progress` hears each step,
     and from the second pass on which pass it belongs to.
 
     >>> from exactformer.worksheets import load

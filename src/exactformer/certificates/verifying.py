@@ -69,7 +69,7 @@ def verify(
 ) -> Verification:
     """Compare all claims with new passes. A certificate whose checksum does not fit is refused, whatever they say.
 
-    With the `origin` of the model, the files that the independent checker is told of are compared with those of the folder.
+    With the `origin` of the model, the files that are named for the independent checker are compared with those of the folder.
     """
     if problem := malformed(certificate):
         return Verification((Problem("certificate", problem),))

@@ -119,7 +119,7 @@ def claims_of(block: Block, page: Page, known: Known) -> tuple[Known, list[Claim
 
 
 def parsed(block: Block, page: Page) -> dict[str, Any]:
-    """The document of a worksheet; what is wrong with its TOML is told with the line of the page."""
+    """The document of a worksheet; what is wrong with its TOML is reported with the line of the page."""
     try:
         return parse(block.text, page.name)
     except WorksheetError as error:

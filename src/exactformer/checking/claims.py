@@ -54,7 +54,7 @@ def read_claims(
     """Every claim of a worksheet, in order. Operations become nodes of the record, what is printed is put to theirs.
 
     `trace` is the pass that the record is of: claims may ask for its gradients. Problems are collected. Of what could not be read,
-    a named operation or, where it is `lost`, the pass, was told once: claims about it are passed over.
+    a named operation or, where it is `lost`, the pass, was reported once: claims about it are passed over.
     """
     claims: list[PrintedClaim] = []
     failed: set[str] = set()

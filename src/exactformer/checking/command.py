@@ -101,7 +101,7 @@ class _Check:
         if self.asked.write_baseline is not None:
             count = known_slips.write(self.asked.write_baseline, self.reports)
             self.said.append(f"{self.asked.write_baseline}: {count} written down as known")
-        return self.told(len(files))
+        return self.result(len(files))
 
     def one(self, source: Source | SourceError, known: Baseline | None) -> None:
         name = source.name if isinstance(source, Source) else ""
@@ -117,9 +117,11 @@ class _Check:
             report = report if known is None else known.excused(report)
             fixed = self.fixed(name, text, report) if self.asked.fix else 0
         except (Refused, OSError, Undecided) as error:
-            told, status = _problem(name, error)
-            self.problems += [(name, line) for line in told]
-            self.found.append({"file": name, "status": status, "error": told[0]} | ({"errors": told} if len(told) > 1 else {}))
+            faults, status = _problem(name, error)
+            self.problems += [(name, line) for line in faults]
+            self.found.append(
+                {"file": name, "status": status, "error": faults[0]} | ({"errors": faults} if len(faults) > 1 else {})
+            )
             self.statuses.append(status)
             return
         self.reports.append(report)
@@ -140,7 +142,7 @@ class _Check:
             rewrite(Path(name), self.ways.fix(text, report))
         return wanted
 
-    def told(self, asked_for: int) -> Checked:
+    def result(self, asked_for: int) -> Checked:
         status = next(status for status in _GRAVEST if status in (self.statuses or [0]))
         match self.asked.form:
             case "json":

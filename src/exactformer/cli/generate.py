@@ -86,8 +86,8 @@ def command(
     chosen = stream.chosen
     if form == "text" and (chosen or not interrupted):
         text = "" if stream.shown else f"{stream.text}\n"
-        told = _text(chosen, arithmetic, strategy, seed, digits, columns(output))
-        emit(text + fitted(told, output), None if interrupted else output)
+        said = _text(chosen, arithmetic, strategy, seed, digits, columns(output))
+        emit(text + fitted(said, output), None if interrupted else output)
     elif not interrupted:
         names = [worksheet.model.config.vocabulary[i] for i in ids]
         emit(_json(chosen, worksheet.title, arithmetic, strategy, seed, names, digits), output)

@@ -57,11 +57,11 @@ def verified_independently(source: str, file: Path, witness: Path | None, worker
 
 
 def _followed(command: list[str]) -> int:
-    """The status of a program; its signs of life are told as they come, and what it found when it has ended."""
-    told = None if sys.stderr.isatty() else subprocess.PIPE  # on a terminal it writes one changing line
+    """The status of a program; its progress is shown as it comes, and what it found when it has ended."""
+    progress = None if sys.stderr.isatty() else subprocess.PIPE  # on a terminal it writes one changing line
     with (
         TemporaryFile("w+", encoding="utf-8") as found,
-        subprocess.Popen(command, stdout=found, stderr=told, encoding="utf-8") as process,
+        subprocess.Popen(command, stdout=found, stderr=progress, encoding="utf-8") as process,
     ):
         for line in process.stderr or ():
             click.echo(line, nl=False, err=True)

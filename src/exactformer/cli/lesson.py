@@ -45,7 +45,7 @@ def new(name: str, title: str) -> None:
 def build(files: tuple[str, ...], check: bool) -> None:
     """Write numbers and views into lessons, and nothing else. All files are written, or none.
 
-    Claims are proved: status 1 where one is wrong, 3 where one is undecided. Numbers that you typed are told where they are
+    Claims are proved: status 1 where one is wrong, 3 where one is undecided. A line says where numbers that you typed are
     written over.
     """
     from exactformer.lessons.building import build as build_lesson
@@ -54,7 +54,7 @@ def build(files: tuple[str, ...], check: bool) -> None:
     from exactformer.numbers import Undecided
 
     changed: list[tuple[Path, str]] = []
-    told: list[str] = []
+    lines: list[str] = []
     status, verdict = DONE, DONE
     for name in files:
         try:
@@ -66,14 +66,14 @@ def build(files: tuple[str, ...], check: bool) -> None:
                 click.echo(f"exactformer: {printable(problem)}", err=True)
             status = BAD_INPUT if isinstance(error, Refused) else status or UNDECIDED
             continue
-        told += [*made.changes, *problems(found)]
+        lines += [*made.changes, *problems(found)]
         verdict = REFUTED if found.status == REFUTED else verdict or found.status
         if made.text != lesson.page.source:
             changed.append((Path(name), made.text))
     if status != DONE:
         click.echo("exactformer: nothing was written", err=True) if len(files) > 1 else None
         sys.exit(status)
-    for line in told:
+    for line in lines:
         click.echo(printable(line))
     for path, text in changed:
         if not check:

@@ -110,11 +110,11 @@ class Run:
 
         options = {"top": self.top, "cap": self.cap, "digits": self.digits}
 
-        def told(step: str) -> None:
+        def heard(step: str) -> None:
             progress.part(len(self.claims), self.tokens)
             progress(f"token {len(self.claims) + 1:,}: {step}")
 
-        for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, progress=told, **options):
+        for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, progress=heard, **options):
             self.claims.append(Claim.of(certified))
             progress.clear()
             if self.streams:

@@ -95,7 +95,7 @@ def _docs(given: Path | None) -> Path | None:
 
 
 def _lesson(source: str) -> str:
-    """The address of a lesson on the page. What is not right in it is told here, and on the page."""
+    """The address of a lesson on the page. What is wrong in it is reported here, and on the page."""
     from exactformer.lessons.checking import problems, report
     from exactformer.lessons.shelf import Shelf
 

@@ -107,7 +107,7 @@ class _Examination:
             self.found.problems.append((0, f"{self.lesson.name}: next: {there}"))
 
     def ready(self, block: Bound | View) -> bool:
-        """Is its pass there? Of one that failed was told already."""
+        """Is its pass there? One that failed is reported already."""
         named = self.passes.named.get(block.to.of)
         return not self.lost if not block.to.of else named is None or named in self.records
 

@@ -20,7 +20,7 @@ Wrong = tuple[Failure, Fraction | None]  # with the lead of what was said over w
 
 
 class Tally:
-    """Adds results to a report. `wrong` is told every input that is not proved right, in the order of the domain."""
+    """Adds results to a report. `wrong` is given every input that is not proved right, in the order of the domain."""
 
     def __init__(
         self, report: Report, batches: Batches, config: Config, steps: int, positions: Places | None,

@@ -59,11 +59,11 @@ def prove(
     Answers may be asked for at other `positions` of the input, or at all `From` one on: the rule then names one for each.
 
     In the arithmetic `certified`, inputs are computed many at a time, and the domain may be of any size. There, with `loss`, the
-    mean cross-entropy of what is demanded is enclosed; `wrong` is told every input that is not proved right, in the order of the
+    mean cross-entropy of what is demanded is enclosed; `wrong` is given every input that is not proved right, in the order of the
     domain; what limbs leave undecided, such as ties, the arithmetic `last` is asked about.
 
     With `sets`, whole sets of inputs are proved at once, up to so many of them: of a network of one attention layer and nothing
-    else, for the rules max, min, first and last. What is undecided then was not reached; `wrong` is told what is proved wrong.
+    else, for the rules max, min, first and last. What is undecided then was not reached; `wrong` is given what is proved wrong.
 
     >>> from exactformer import load
     >>> model = load("capstone").model
@@ -76,10 +76,7 @@ def prove(
     places = positions if positions is None or isinstance(positions, From) else tuple(positions)
     _check(model, inputs, steps, arithmetic_name, places)
     many = not kind(arithmetic_name).stepwise
-    if not many and (loss or wrong is not None or isinstance(inputs, Product)):
-        raise RunError(f"arithmetic {arithmetic_name}: losses, products and lists of what is wrong go with certified")
-    if sets is not None and (not many or places is not None or steps != 1 or loss or sets < 1):
-        raise RunError("a proof by sets of inputs is for one token after the input, in the arithmetic certified, without losses")
+    _check_batches(many, arithmetic_name, loss, wrong is not None, isinstance(inputs, Product), sets)
     start, before, kept = time.monotonic(), model_fingerprint(model), list[int]()
 
     def heard(done: int, total: int) -> None:
@@ -160,14 +157,14 @@ class _Proof:
             key = batches_fingerprint(self.fingerprint, batches, steps, places, loss, last)
         each = batches.inputs / len(batches)
 
-        def told(done: int, total: int) -> None:
+        def advanced(done: int, total: int) -> None:
             self.progress(round(done * each), batches.inputs)
 
         def add(_: int, said: object) -> None:
             tally.add(said)
 
         workers = 1 if self.workers is None and len(batches) == 1 else self.workers
-        self._run(report, Deciding(self.model, steps, places, loss, last), batches, key, tally.read, add, workers, told)
+        self._run(report, Deciding(self.model, steps, places, loss, last), batches, key, tally.read, add, workers, advanced)
         if loss and tally.loss is not None:
             number = sum(part.size * len(self._read_at(part.length) or range(steps)) for part in batches.parts)
             report.loss = tally.loss[0] / number, tally.loss[1] / number
@@ -183,9 +180,24 @@ class _Proof:
             pass
         return ""
 
+    def _one_by_one(self) -> str:
+        """What else there is where sets are refused, unless the domain is too large for it."""
+        try:
+            check_number(_size(self.inputs), self.model.config, _longest(self.inputs) + self.steps - 1)
+        except Refused:
+            return ""
+        return "; without --sets, inputs are counted one by one"
+
     def by_sets(self, budget: int, last: str | None, wrong: Callable[[Wrong], None] | None) -> Report:
         """Sets of inputs at a time: the domain may be larger than anybody could go through."""
-        survey = Survey(self.model, self.inputs, self.rule, budget, 0 if wrong is None else MOST_LISTED)
+        try:
+            if self.places is not None:
+                raise RunError("sets of inputs are for the token after an input, and not for answers at positions of it")
+            if self.steps != 1:
+                raise RunError(f"sets of inputs are for rules that demand one token after an input: this one demands {self.steps}")
+            survey = Survey(self.model, self.inputs, self.rule, budget, 0 if wrong is None else MOST_LISTED)
+        except Refused as error:
+            raise type(error)(f"{error}{self._one_by_one()}") from None
         report = self._report(self._alone, len(survey))
         key = survey_fingerprint(self.fingerprint, survey, last) if self.journal is not None else ""
 
@@ -277,6 +289,22 @@ def _inputs(domain: Domain) -> Inputs:
         if number > 1:
             raise RunError(f"the domain has the input {' '.join(tokens)} {number} times: it would be counted as often")
     return inputs
+
+
+def _check_batches(many: bool, arithmetic_name: str, loss: bool, listed: bool, product: bool, sets: int | None) -> None:
+    """Refuse, by its name, what goes with the arithmetic that takes many inputs at a time."""
+    asked = {
+        "a proof by sets of inputs": sets is not None,
+        "the mean cross-entropy": loss,
+        "a list of the wrong inputs": listed,
+        "a domain that is a product": product,
+    }
+    for what in (name for name, wanted in asked.items() if wanted and not many):
+        raise RunError(f"arithmetic {arithmetic_name}: {what} goes with the arithmetic certified")
+    if sets is not None and loss:
+        raise RunError("sets of inputs have no mean cross-entropy: ask for it without sets")
+    if sets is not None and sets < 1:
+        raise RunError(f"{sets} sets of inputs: at least 1 must be looked at")
 
 
 def _check(model: Model, inputs: Inputs, steps: int, arithmetic_name: str, places: Places | None) -> None:

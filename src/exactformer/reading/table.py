@@ -48,7 +48,7 @@ class Table:
 
     @contextmanager
     def collect(self) -> Iterator[None]:
-        """Where the file keeps its problems, go on after one: all are told together."""
+        """Where the file keeps its problems, go on after one: all are reported together."""
         try:
             yield
         except Refused as error:

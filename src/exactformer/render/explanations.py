@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from exactformer.messages import printable
@@ -20,6 +21,7 @@ PROOFS = {
     "undecided": "undecided: whether the contributions add up to it exactly was neither proved nor refuted",
     "rounded": "not proved: floats are rounded",
 }
+Write = Callable[[Any, int], dict[str, Any]]  # a number to so many digits
 LEADS = ("before", "after", "change")  # of an ablation
 _CAPPED = "a soft cap follows, which keeps the order of logits: what is explained is the value before it"
 LENS = "what the final norm and the unembedding make of the stream there"
@@ -31,8 +33,7 @@ def text(found: Explanation, digits: int = 12, most: int = 5, width: int | None 
 
     Where there is room for no bar beside them, numbers and bars stand below the names.
     """
-    lines = [printable(found.title)] if found.title else []
-    lines += [f"tokens {' '.join(map(printable, found.tokens))} · position {found.position} · arithmetic {found.arithmetic}", ""]
+    lines = _heading(found)
     rows = [row for each in found for row in _rows(each, found, most)]
     longest = max((abs(midpoint(value)) for _, value in rows), default=0.0)
     cells = [_number(value, digits) for _, value in rows]
@@ -52,6 +53,27 @@ def text(found: Explanation, digits: int = 12, most: int = 5, width: int | None 
         *said(found),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _heading(found: Explanation | Lens | Ablation) -> list[str]:
+    """What it is about, at the top of the text."""
+    tokens = " ".join(map(printable, found.tokens))
+    return [
+        *([printable(found.title)] if found.title else []),
+        f"tokens {tokens} · position {found.position} · arithmetic {found.arithmetic}",
+        "",
+    ]
+
+
+def _about(form: str, found: Explanation | Lens | Ablation) -> dict[str, Any]:
+    """The same in JSON."""
+    return {
+        "format": f"exactformer {form} 1",
+        "title": found.title,
+        "arithmetic": found.arithmetic,
+        "tokens": list(found.tokens),
+        "position": found.position,
+    }
 
 
 def what(found: Explanation) -> str:
@@ -93,28 +115,24 @@ def _bar(value: float, longest: float, room: int) -> str:
     return ("-" if value < 0 else "+") * columns
 
 
-def document(found: Explanation, digits: int = 12) -> dict[str, Any]:
-    """docs/json.md describes it."""
+def document(found: Explanation, digits: int = 12, write: Write = as_json.value) -> dict[str, Any]:
+    """docs/json.md describes it; the page writes numbers in its own way."""
     return {
-        "format": "exactformer explanation 1",
-        "title": found.title,
-        "arithmetic": found.arithmetic,
-        "tokens": list(found.tokens),
-        "position": found.position,
+        **_about("explanation", found),
         "token": found.token,
         "over": found.over,
         "step": found.step,
-        "value": as_json.value(found.value, digits),
+        "value": write(found.value, digits),
         "proof": found.proof,
         "norms": list(found.norms),
-        "contributions": [_contribution(each, digits) for each in found],
+        "contributions": [_contribution(each, digits, write) for each in found],
     }
 
 
-def _contribution(each: Contribution, digits: int) -> dict[str, Any]:
+def _contribution(each: Contribution, digits: int, write: Write) -> dict[str, Any]:
     size = midpoint(each.value)
-    result = {"name": each.name, "value": as_json.value(each.value, digits), "size": size if math.isfinite(size) else None}
-    return result | ({"parts": [_contribution(part, digits) for part in each.parts]} if each.parts else {})
+    result = {"name": each.name, "value": write(each.value, digits), "size": size if math.isfinite(size) else None}
+    return result | ({"parts": [_contribution(part, digits, write) for part in each.parts]} if each.parts else {})
 
 
 def json_text(found: Explanation, digits: int = 12) -> str:
@@ -123,8 +141,7 @@ def json_text(found: Explanation, digits: int = 12) -> str:
 
 def lens_text(found: Lens) -> str:
     """A line for each place."""
-    lines = [printable(found.title)] if found.title else []
-    lines += [f"tokens {' '.join(map(printable, found.tokens))} · position {found.position} · arithmetic {found.arithmetic}", ""]
+    lines = _heading(found)
     rows = lens_rows(found)
     steps, tokens = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
     lines += [f"  {step:<{steps}}  {token:<{tokens}}  {said}" for step, token, said in rows]
@@ -138,11 +155,7 @@ def lens_rows(found: Lens) -> list[tuple[str, str, str]]:
 
 def lens_document(found: Lens, digits: int = 12) -> dict[str, Any]:
     return {
-        "format": "exactformer lens 1",
-        "title": found.title,
-        "arithmetic": found.arithmetic,
-        "tokens": list(found.tokens),
-        "position": found.position,
+        **_about("lens", found),
         "looks": [
             {"step": look.step, **as_json.output(look.output, None, digits), "verdict": verdict(look.output, found.arithmetic)}
             for look in found
@@ -156,8 +169,7 @@ def lens_json(found: Lens, digits: int = 12) -> str:
 
 def ablation_text(found: Ablation, digits: int = 12) -> str:
     """The lead before and after, and whether it is proved to rise or to fall."""
-    lines = [printable(found.title)] if found.title else []
-    lines += [f"tokens {' '.join(map(printable, found.tokens))} · position {found.position} · arithmetic {found.arithmetic}", ""]
+    lines = _heading(found)
     lines += [ablation_told(found), *(f"  {name:<7} {cell}" for name, cell in ablation_rows(found, digits))]
     return "\n".join(lines) + "\n"
 
@@ -182,17 +194,13 @@ def _proved(found: Ablation) -> str:
     return ": undecided" if sign(found.change) is None else ", proved"
 
 
-def ablation_document(found: Ablation, digits: int = 12) -> dict[str, Any]:
+def ablation_document(found: Ablation, digits: int = 12, write: Write = as_json.value) -> dict[str, Any]:
     return {
-        "format": "exactformer ablation 1",
-        "title": found.title,
-        "arithmetic": found.arithmetic,
-        "tokens": list(found.tokens),
-        "position": found.position,
+        **_about("ablation", found),
         "parts": list(found.parts),
         "token": found.token,
         "over": found.over,
-        **{name: as_json.value(getattr(found, name), digits) for name in LEADS},
+        **{name: write(getattr(found, name), digits) for name in LEADS},
         "sign": sign(found.change),
         "output": [as_json.output(output, None, digits) | {"verdict": verdict(output, found.arithmetic)} for output in found.said],
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 from exactformer.referee.report import Judgements
 from exactformer.render.certificate_page import STYLE
-from exactformer.render.judgements import COLUMNS, Name, conclusions, problems, summary_rows, told
+from exactformer.render.judgements import COLUMNS, Name, conclusions, described, problems, summary_rows
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _RIGHT = 760, 320, 62, 46, 150
 _COLOURS = ("#06708a", "#b36b00", "#7b4fa6", "#3d7a2a", "#b3261e", "#5a6570", "#8a6d00", "#005a9c")
@@ -43,7 +43,9 @@ def body(report: Judgements, name: Name) -> str:
         f"<tr><td>{escape(engine)}</td>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
         for engine, row in summary_rows(report).items()
     )
-    items = "".join(f"<li>{escape(line)}</li>" for line in (*conclusions(report), *(told(each, name) for each in problems(report))))
+    items = "".join(
+        f"<li>{escape(line)}</li>" for line in (*conclusions(report), *(described(each, name) for each in problems(report)))
+    )
     plots = "".join(f"<figure>{plot}<figcaption>{escape(caption)}</figcaption></figure>" for plot, caption in figures(report))
     return (
         f"<p>{len(report.prompts):,} prompts; the true values are proved. "

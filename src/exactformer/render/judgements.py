@@ -75,7 +75,7 @@ def problems(report: Judgements) -> list[dict[str, Any]]:
     ]
 
 
-def told(record: dict[str, Any], name: Name) -> str:
+def described(record: dict[str, Any], name: Name) -> str:
     """One position in words."""
     where = f"{record['engine']}, prompt {record['prompt']}, after position {record['position']}: {record['verdict']}"
     if record["verdict"] == RIGHT:
@@ -139,7 +139,7 @@ def text(report: Judgements, title: str, name: Name, paint: Paint = plain, width
     lines += ["  " + line for line in grid(list(rows), COLUMNS, list(rows.values()), width)]
     lines += ["", *(f"  {line}" for line in conclusions(report))] if conclusions(report) else []
     wrong = problems(report)
-    lines += [""] * bool(wrong) + [f"  {judged(told(record, name), _right(record), paint)}" for record in wrong[:SHOWN]]
+    lines += [""] * bool(wrong) + [f"  {judged(described(record, name), _right(record), paint)}" for record in wrong[:SHOWN]]
     lines += [f"  and {len(wrong) - SHOWN:,} more: --format json has all"] if len(wrong) > SHOWN else []
     for record in report.records:
         if record.get("first_step") and len(record["steps"]) > 1:
@@ -174,7 +174,7 @@ def markdown(report: Judgements, title: str, name: Name) -> str:
     lines += ["| engine | " + " | ".join(COLUMNS) + " |", "|---|" + "---|" * len(COLUMNS)]
     lines += [f"| {cell(engine)} | " + " | ".join(map(cell, row)) + " |" for engine, row in rows.items()]
     wrong = problems(report)
-    lines += ["", *(f"- {cell(told(record, name))}" for record in wrong)] if wrong else []
+    lines += ["", *(f"- {cell(described(record, name))}" for record in wrong)] if wrong else []
     return "\n".join(lines) + "\n"
 
 

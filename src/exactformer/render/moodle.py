@@ -35,11 +35,11 @@ def _common(sheet: Sheet, n: int, cell: Cell, ending: str) -> str:
     rule = escape(hints(cell)[0]) if hints(cell) else ""
     given = "".join(f"<p>{escape(hint)}</p>" for hint in hints(cell)[1:2] if hint.startswith("It is"))
     text = f"<p>{escape(question(cell))}</p><p>{rule}</p>{given}{ending}"
-    told = "".join(f"<p>{escape(line)}</p>" for line in derivation(cell))
+    feedback = "".join(f"<p>{escape(line)}</p>" for line in derivation(cell))
     return (
         f"  <name><text>{escape(f'{sheet.source} {sheet.seed}.{n} {cell.name}')}</text></name>\n"
         f'  <questiontext format="html"><text>{escape(text)}</text></questiontext>\n'
-        f'  <generalfeedback format="html"><text>{escape(told)}</text></generalfeedback>\n'
+        f'  <generalfeedback format="html"><text>{escape(feedback)}</text></generalfeedback>\n'
         "  <defaultgrade>1</defaultgrade>\n  <penalty>0.1</penalty>\n  <hidden>0</hidden>\n"
     )
 

@@ -78,7 +78,7 @@ def _numbered(token: int) -> str:
 
 def theorem_html(report: Report) -> str:
     kinds = table(("kind", *theorems.COLUMNS), ([escape(cell) for cell in row] for row in theorems.kind_rows(report)))
-    said = [report.verdict.upper() + ": " + theorems.counted(report), *theorems.told(report)]
+    said = [report.verdict.upper() + ": " + theorems.counted(report), *theorems.counted_cases(report)]
     failures = "".join(f'<li class="wrong">{escape(line)}</li>' for line in theorems.failure_lines(report))
     intro = f"<p><strong>Theorem.</strong> {escape(report.statement)}.</p><p>{'<br>'.join(map(escape, said))}</p>"
     return framed(f"{intro}{kinds}" + (f"<ul>{failures}</ul>" if failures else ""))

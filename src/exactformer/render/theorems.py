@@ -29,7 +29,7 @@ COLUMNS = ("sequences", "least lead", "at")
 
 def text(report: Report, worksheet: Any = None, command: Sequence[str] = (), paint: Paint = plain, width: int | None = None) -> str:
     """With a worksheet, where the first counterexample looks; with the `command` that traces it, that too."""
-    lines = [*wrap(f"Theorem: {report.statement}.", min(width or _WIDTH, _WIDTH)), "", *told(report), ""]
+    lines = [*wrap(f"Theorem: {report.statement}.", min(width or _WIDTH, _WIDTH)), "", *counted_cases(report), ""]
     lines += [f"  {line}" for line in _kinds(report, width)]
     if report.asked == "everywhere":
         lines += ["", judged(f"{report.verdict.upper()}: {counted(report)}", _RIGHT.get(report.verdict), paint)]
@@ -69,7 +69,7 @@ def _attention(trace: Trace | None) -> list[str]:
     return ["", title, *(f"  {line}" for line in grid(list(rows), trace.tokens, cells))] if rows else []
 
 
-def told(report: Report) -> list[str]:
+def counted_cases(report: Report) -> list[str]:
     groups = [" ".join(members) for members in report.classes if len(members) > 1]
     alike = f" (interchangeable, proved: {'; '.join(groups)})" if groups else ""
     resumed = f"; {report.resumed:,} of them by an earlier run" if report.resumed else ""

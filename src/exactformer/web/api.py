@@ -252,7 +252,7 @@ def openapi() -> dict[str, Any]:
         }
         for op in OPERATIONS
     }
-    for name, summary in (("examples", "The built-in examples and lessons."), ("about", "The version, and what is offered.")):
+    for name, summary in (("examples", "Examples, networks and lessons."), ("about", "The version, and what is offered.")):
         paths[f"/api/{name}"] = {"get": {"operationId": name, "summary": summary, "responses": {"200": answers["200"]}}}
     language = {"name": "language", "in": "query", "required": False, "schema": {"type": "string", "enum": list(languages())}}
     slug = {"name": "slug", "in": "path", "required": True, "schema": {"type": "string", "enum": list(lessons()) or ["none"]}}

@@ -111,7 +111,7 @@ def window(step: Step, rows: slice = _ALL, columns: slice = _ALL) -> Any:
 
 
 def values(step: Step, digits: int = DIGITS) -> Any:
-    return nested(step.values[...], lambda x: _value(x, digits))
+    return nested(step.values[...], lambda x: written(x, digits))
 
 
 def asked(
@@ -233,11 +233,7 @@ def nested(array: Any, write: Callable[[Any], dict[str, Any]]) -> Any:
     return [nested(array[i, ...], write) for i in range(len(array))]
 
 
-def written(x: Any) -> dict[str, Any]:
-    return _value(x, DIGITS)
-
-
-def _value(x: Any, digits: int) -> dict[str, Any]:
+def written(x: Any, digits: int = DIGITS) -> dict[str, Any]:
     """A number as in the JSON of a trace; what it is next to, 1 - 7.44e-44, where digits alone would be nines or zeros."""
     result = as_json.value(x, digits)
     low = result.get("low")

@@ -63,11 +63,14 @@ def render(trace: Trace, digits: int = 12, about: str = "", at: str = "") -> str
 
 @lru_cache
 def joined(*names: str) -> str:
-    """The last module with all that it imports, each once and before it is needed; the others it asks for later."""
+    """The last module with all that it imports, each once and before it is needed; the others it asks for later.
+    What else it may ask for is refused: views that the file does not offer.
+    """
     *later, main = names
     modules = (*closure(*later), *(module for module in closure(main) if module not in closure(*later)))
     first = [module for module in modules if module != main]
-    return enclosed(first) + f"const later = async (name) => ({by_name(later)})[name];\n" + enclosed([main])
+    missing = f"Promise.reject(new Error({_variable('store')}.NEEDS_SERVER))"
+    return enclosed(first) + f"const later = async (name) => ({by_name(later)})[name] ?? {missing};\n" + enclosed([main])
 
 
 def shortened(script: str) -> str:

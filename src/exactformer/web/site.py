@@ -32,7 +32,8 @@ from exactformer.web.sources import Source, gradient_of, step_of, trace_of, work
 from exactformer.worksheets import examples
 
 STYLES = ("base.css", "pass.css", "picture.css", "answer.css", "pages.css", "glossary.css", "lesson.css")
-_LATER = ("pass.js", "lesson.js", "picture.js", "answer.js", "exactly.js")  # modules that the first view does without
+# modules that the first view does without
+_LATER = ("pass.js", "breaking.js", "theory.js", "lesson.js", "picture.js", "answer.js", "exactly.js")
 _MARK = f'<meta name="generator" content="exactformer {__version__}">'
 _ANY_MARK = re.compile(r'<meta name="generator" content="exactformer [^"]*">')
 _POLICY = "; ".join(  # a file on disk is not its own origin, so that it has to be named

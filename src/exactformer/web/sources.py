@@ -13,7 +13,8 @@ from exactformer.messages import Refused
 from exactformer.model.breaking import broken
 from exactformer.trace import Gradient, Step, Trace, usual_gradient
 from exactformer.web.editing import edited
-from exactformer.worksheets import Worksheet, example_text, loads
+from exactformer.worksheets import Worksheet, example_text, load, loads
+from exactformer.worksheets.models import networks
 
 ARITHMETICS = able(lambda kind: kind.stepwise)  # the page shows every operation of a pass
 _KEPT = 6  # passes that a worker remembers, whatever their size
@@ -70,8 +71,10 @@ def worksheet_of(source: Source, length: int | None = None) -> Worksheet:
     if source.breaks:
         right = worksheet_of(replace(source, breaks=()), length)
         return replace(right, model=broken(right.model, source.breaks))
-    text = example_text(source.example) if source.example else source.worksheet
-    worksheet = loads(text, source.example or source.name)
+    if source.example in networks():
+        worksheet = load(source.example)
+    else:
+        worksheet = loads(example_text(source.example) if source.example else source.worksheet, source.example or source.name)
     return edited(worksheet if length is None else worksheet.changed(length=length), source.edits)
 
 

@@ -33,7 +33,8 @@ from exactformer.web.distributions import distribution as distributed
 from exactformer.web.distributions import strategy_of
 from exactformer.web.sources import RequestError, Source, gradient_of, step_of, trace_of, worksheet_of
 from exactformer.worksheets import example_text, examples
-from exactformer.worksheets.worksheet import parse
+from exactformer.worksheets.models import networks
+from exactformer.worksheets.worksheet import parse, worksheet_text
 from exactformer.worksheets.writing import given_in_words, written
 
 REFUSED = (Refused, Undecided)
@@ -42,14 +43,17 @@ _ENDINGS = {"markdown": "md", "latex": "tex", "worksheet": "toml", "text": "txt"
 
 
 def cards() -> dict[str, Any]:
-    """The built-in examples and lessons."""
-    found = sorted(map(_card, examples()), key=lambda card: (card["circuit"], card["blocks"] * card["heads"]))
-    return {"examples": found, "lessons": list(lessons())}
+    """The built-in examples, networks and lessons."""
+    found, trained = (
+        sorted(map(_card, names), key=lambda card: (card["circuit"], card["blocks"] * card["heads"]))
+        for names in (examples(), networks())
+    )
+    return {"examples": found, "networks": trained, "lessons": list(lessons())}
 
 
 def _card(name: str) -> dict[str, Any]:
-    """An example as its file tells of it: no weights are made for that."""
-    raw = parse(example_text(name), name)
+    """An example, or a network, as its file describes it: no weights are made for that."""
+    raw = parse(worksheet_text(name), name)
     circuit, model = raw.get("circuit"), raw.get("model", {})
     tokens = raw["input"].get("tokens") or raw["input"].get("prompt", "")
     return {
@@ -114,7 +118,7 @@ def explained(source: Source, position: int, token: str | None = None, over: str
     """Where a logit comes from, or the lead of one token over another."""
     try:
         found = trace_of(source).explain(token, over, position)
-        return explanations.document(found, document.DIGITS) | {"told": explanations.PROOFS[found.proof]}
+        return explanations.document(found, document.DIGITS, document.written) | {"told": explanations.PROOFS[found.proof]}
     except UndefinedValue as undefined:
         raise RequestError(str(undefined)) from None
 
@@ -242,6 +246,8 @@ def exported(source: Source, form: str, at: str = "") -> dict[str, Any]:
 
 def _unchanged(source: Source) -> dict[str, str]:
     """Weights that the worksheet gives in words, and that are still so."""
+    if source.example in networks():  # whose weights are in a file
+        return {}
     raw = parse(example_text(source.example) if source.example else source.worksheet, source.name)
     before = dict(worksheet_of(replace(source, edits=(), breaks=())).model.weights.named())
     after = dict(worksheet_of(source).model.weights.named())

@@ -16,7 +16,6 @@ from exactformer.proofs.attending import prove_pattern
 from exactformer.proofs.chunks import RunError
 from exactformer.proofs.patterns import PatternClaim
 from exactformer.render import circuit_sizes, explanations, theorems
-from exactformer.render import json as as_json
 from exactformer.render.values import midpoint
 from exactformer.trace import Trace
 from exactformer.trace.ablation import ablate
@@ -35,13 +34,13 @@ def ablated(
 ) -> dict[str, Any]:  # fmt: skip
     """What parts do to a lead, in the words of the command; with floats near it, by which it is drawn."""
     if token is not None and over is None:
-        raise RequestError("over: what a part does is told of a lead: say over which other token")
+        raise RequestError("over: what a part does is measured by a lead: give the other token, too")
     if any(part.partition("=")[2].strip() == "mean" for part in parts) and not prompts:
         raise RequestError("prompts: give the prompts of the mean, one a line")
     trace = trace_of(source)
     found = ablate(trace, parts, token, over, position, _passes(trace, prompts))
     near = {name: midpoint(getattr(found, name)) for name in explanations.LEADS}
-    return explanations.ablation_document(found, document.DIGITS) | {
+    return explanations.ablation_document(found, document.DIGITS, document.written) | {
         "told": explanations.ablation_told(found),
         "sizes": {name: size if math.isfinite(size) else None for name, size in near.items()},
     }
@@ -124,7 +123,7 @@ def heads(source: Source) -> dict[str, Any]:
 
 
 def _table(table: Any) -> dict[str, Any]:
-    values = [[as_json.value(x, document.DIGITS) for x in row] for row in table.values]
+    values = [[document.written(x) for x in row] for row in table.values]
     sized = circuit_sizes.document(table, sizes(table, _LARGEST), document.DIGITS) if table.values.size else None
     return {
         "title": table.title, "meaning": table.meaning, "rows": list(table.rows), "columns": list(table.columns), "values": values,

@@ -22,7 +22,7 @@ class Table(reading.Table):
     refusal = WorksheetError
     kind = "a worksheet"
 
-    def told(self) -> None:
+    def refuse_problems(self) -> None:
         """Refuse what was collected."""
         if self.problems:
             raise WorksheetProblems(self.problems)

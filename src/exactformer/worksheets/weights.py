@@ -46,7 +46,7 @@ def read_model(worksheet: Table, tokenizer: Tokenizer | None = None, folder: Pat
     try:
         config = _config(fields, tokenizer, len(table) if isinstance(table, list) else None)
         made = _weights(weights, config)
-        weights.told()
+        weights.refuse_problems()
         return Model(config, made)
     except ConfigError as error:
         raise _refused(worksheet, error) from None
@@ -103,7 +103,7 @@ def _config(fields: Table, tokenizer: Tokenizer | None, length: int | None) -> C
     choices = _choices(fields, length)
     with fields.collect():
         fields.finish(activation="an mlp")
-    fields.told()
+    fields.refuse_problems()
     return Config(vocabulary=tuple(vocabulary), **choices)
 
 

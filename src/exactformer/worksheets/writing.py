@@ -199,6 +199,8 @@ def _value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, np.floating):  # of a checkpoint
+        return _number(from_float(float(value)))
     return _number(value) if isinstance(value, Exact) else _list(value)
 
 

@@ -177,7 +177,7 @@ class Notebook:
         self.cells.append((cell, row, output))
 
     def _put(self, text: str, place: int | None = None) -> None:
-        """What is not in the file: it is told of where it is put in."""
+        """What is not in the file; messages about it name the place where it is put in."""
         here = (self.places[-1] if self.places else 0) if place is None else place
         self.parts.append(text)
         self.places.extend([here] * len(text))

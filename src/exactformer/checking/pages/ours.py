@@ -1,4 +1,4 @@
-"""What is ours in a page, or nearly so: a slip in our own name is told, and never passed over in silence."""
+"""What is ours in a page, or nearly so: a slip in our own name is reported, and never passed over in silence."""
 
 from __future__ import annotations
 

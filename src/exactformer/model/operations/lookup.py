@@ -60,7 +60,7 @@ class Sinusoidal(Operation):
     positions: range
     dim: int
     name, title = "sinusoidal", "sines and cosines of the position"
-    about = "Each position is told by waves of different lengths, so that near positions look alike and far ones do not."
+    about = "Each position is encoded as waves of different lengths, so that near positions look alike and far ones do not."
     formula = Written("sin, cos(position / 10000^(2i/dim))", r"\sin,\cos\left(\text{{position}}/10000^{{2i/d}}\right)")
     letters = ("ij",)
 

@@ -55,11 +55,11 @@ export function answerBox(ask, { question = "", label = say("Your answer"), onri
     taken = Math.min(count, found.hints.length + 1);
     hints.replaceChildren(...found.hints.map((hint) => h("li", {}, hint)));
     derivation.replaceChildren(...derived(found.derivation));
-    const told = found.derivation.length > 0;
-    help.textContent = say(told ? "That is all" : found.last ? "Show the derivation" : "Next hint");
-    help.disabled = told;
-    (told ? derivation.lastElementChild : hints.lastElementChild)?.scrollIntoView({ block: "nearest" });
-    announce(told ? `The derivation: ${found.derivation.join(", ")}` : (found.hints.at(-1) ?? ""));
+    const complete = found.derivation.length > 0;
+    help.textContent = say(complete ? "That is all" : found.last ? "Show the derivation" : "Next hint");
+    help.disabled = complete;
+    (complete ? derivation.lastElementChild : hints.lastElementChild)?.scrollIntoView({ block: "nearest" });
+    announce(complete ? `The derivation: ${found.derivation.join(", ")}` : (found.hints.at(-1) ?? ""));
   };
 
   const submit = (event) => {

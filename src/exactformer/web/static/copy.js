@@ -3,7 +3,7 @@
 import { announce, button, h, menuOf } from "./dom.js";
 import { short } from "./book.js";
 import { math } from "./math.js";
-import { digits } from "./values.js";
+import { digits, known } from "./values.js";
 
 const FORMS = [
   ["latex", "LaTeX"],
@@ -16,12 +16,12 @@ export function copyMenu(label, write) {
   const menu = menuOf({ class: "menu copy" }, h("summary", { "aria-label": `Copy ${label}`, title: `Copy ${label} …` }, "copy"));
   const copy = async (form, name) => {
     menu.open = false;
-    const told = await written(await write(form)).then(
+    const outcome = await written(await write(form)).then(
       () => `Copied as ${name}`,
       () => "The browser does not allow copying here",
     );
-    announce(told);
-    menu.querySelector("summary").textContent = told.startsWith("Copied") ? "copied ✓" : "not allowed";
+    announce(outcome);
+    menu.querySelector("summary").textContent = outcome.startsWith("Copied") ? "copied ✓" : "not allowed";
     setTimeout(() => (menu.querySelector("summary").textContent = "copy"), 1600);
   };
   menu.append(
@@ -89,7 +89,7 @@ function plain(value) {
   if (value.status === "masked") return "-∞";
   if (value.status === "undefined") return "undefined";
   if (value.status === "ball") return digits(value, 12);
-  return value.text?.startsWith("≈") ? digits(value, 12) : (value.text ?? "none");
+  return value.text?.startsWith("≈") ? known(value, 12) : (value.text ?? "none");
 }
 
 function code(text) {

@@ -2,7 +2,7 @@
 
 import { button, h, problem, scrolling } from "./dom.js";
 import { math } from "./math.js";
-import { digits, kind, nearly, spoken } from "./values.js";
+import { digits, kind, known, nearly, spoken } from "./values.js";
 
 const PAUSE = 120; // milliseconds after the last move of a slider
 const FIRST = 12; // tokens that are shown at once
@@ -108,7 +108,7 @@ class Box {
       probability
         ? h("span", { class: `n ${kind(probability)}`, "aria-label": spoken(probability) }, ...written(probability))
         : h("span", { class: "note" }, "cut off"),
-      h("span", { class: "note logit" }, "logit ", h("span", { class: "n" }, logit.low ? digits(logit) : logit.text)),
+      h("span", { class: "note logit" }, "logit ", h("span", { class: "n" }, logit.low ? known(logit) : logit.text)),
     );
   }
 }
@@ -117,7 +117,7 @@ class Box {
 export function written(value) {
   if (value.status !== "named") return [value.status === "ball" ? digits(value, 6) : value.text];
   const readable = !value.text.startsWith("≈") && value.text.length <= LONGEST;
-  return readable ? [math(value.text), h("small", {}, ` ${digits(value)}`)] : [digits(value, 8)];
+  return readable ? [math(value.text), h("small", {}, ` ${known(value)}`)] : [known(value, 8)];
 }
 
 function slider(label, min, max, value, change, text) {

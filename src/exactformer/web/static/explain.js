@@ -5,7 +5,7 @@ import { button, h, problem, scrolling } from "./dom.js";
 import { LeftOut, choice } from "./leftout.js";
 import { go } from "./route.js";
 import { nextToken } from "./step.js";
-import { digits, kind, spoken } from "./values.js";
+import { kind, known, spoken } from "./values.js";
 
 const MOST = 200; // tokens that are offered by name
 const LEADS = ["before", "after", "change"];
@@ -216,6 +216,6 @@ function bar({ value, size }, longest, name) {
 }
 
 function number(value) {
-  const text = value.low && value.status !== "exact" ? digits(value, 8) : (value.text ?? "undefined");
+  const text = value.low && value.status !== "exact" ? known(value, 8) : (value.text ?? "undefined");
   return h("span", { class: `n ${kind(value)}`, "aria-label": spoken(value) }, text);
 }

@@ -8,7 +8,7 @@ const TOKENS = 8; // of an example that its card shows
 
 export async function homeView(store) {
   const trouble = h("div", { "aria-live": "polite" });
-  const [{ examples }, { model }, { lessons, languages }] = await Promise.all([
+  const [{ examples, networks = [] }, { model }, { lessons, languages }] = await Promise.all([
     store.get("examples"),
     store.get("about"),
     store.get("lessons"),
@@ -34,8 +34,9 @@ export async function homeView(store) {
       "section",
       { "aria-labelledby": "examples" },
       h("h2", { id: "examples" }, "Examples"),
-      h("ul", { class: "cards" }, examples.map(card)),
+      h("ul", { class: "cards" }, examples.map((each) => card(each))),
     ),
+    networks.length ? networkSection(networks) : null,
     h("section", { class: "own", "aria-labelledby": "own" }, h("h2", { id: "own" }, "Your own"), dropArea(trouble), trouble),
     before.length
       ? h(
@@ -78,13 +79,29 @@ function lessonSection(lessons, languages) {
   );
 }
 
-function card(example) {
+/** Small trained models, which open in balls: exact numbers of theirs are long formulas. */
+function networkSection(networks) {
+  return h(
+    "section",
+    { "aria-labelledby": "networks" },
+    h("h2", { id: "networks" }, "Trained networks"),
+    h(
+      "p",
+      { class: "note" },
+      "Small models, each trained for one task. The program proves on how many of all inputs one is right: ",
+      h("code", {}, `exactformer prove ${networks[0].name} --count`),
+    ),
+    h("ul", { class: "cards" }, networks.map((each) => card(each, "arb"))),
+  );
+}
+
+function card(example, arithmetic) {
   return h(
     "li",
     {},
     h(
       "a",
-      { class: "card", href: address({ source: example.name }) },
+      { class: "card", href: address({ source: example.name, arithmetic }) },
       picture(example),
       h("h3", {}, example.title),
       h("p", {}, example.about),

@@ -2,17 +2,22 @@
 
 import { announce, button, failed, h, problem } from "./dom.js";
 import { Book } from "./book.js";
-import { breaking } from "./breaking.js";
 import { changeBox } from "./change.js";
-import { Explaining } from "./explain.js";
 import { downloaded, exportMenu } from "./exports.js";
 import { math } from "./math.js";
 import { handout } from "./handout.js";
 import { kept, remember, unpack } from "./recent.js";
 import { address, go, readNumber } from "./route.js";
-import { Theorems, circuits } from "./theory.js";
 import { NEEDS_SERVER } from "./store.js";
 import { Walk } from "./walk.js";
+
+// views that not every store offers: a file that offers none of them does without their modules
+const VIEWS = {
+  break: () => import("./breaking.js"),
+  explain: () => import("./explain.js"),
+  circuits: () => import("./theory.js"),
+  theorem: () => import("./theory.js"),
+};
 
 // what is asked in a view, and stays there
 const ASKED = {
@@ -109,7 +114,7 @@ export class Pass {
   }
 
   async drawFrame(book, route, frame) {
-    const body = await this.body(book, route);
+    const body = await this.body(book, route, await VIEWS[route.view]?.(), frame);
     if (this.store.live) this.arithmetics ??= (await this.store.get("about")).arithmetics;
     if (this.frame !== frame) return;
     if (this.store.pages) remember({ ...(kept(route.source) ?? {}), source: route.source, title: book.title || route.source });
@@ -118,18 +123,19 @@ export class Pass {
     this.element.replaceChildren(this.header(book, route), this.trouble, body, ...(route.embed ? [this.whole(route)] : []));
   }
 
-  async body(book, route) {
+  async body(book, route, view, frame) {
+    if (this.frame !== frame) return null;
     this.walk = this.asking = null;
     switch (route.view) {
       case "break":
-        return breaking(book, route);
+        return view.breaking(book, route);
       case "explain":
-        this.asking = new Explaining(book);
+        this.asking = new view.Explaining(book);
         return this.asking.element;
       case "circuits":
-        return circuits(book);
+        return view.circuits(book);
       case "theorem":
-        this.asking = new Theorems(book);
+        this.asking = new view.Theorems(book);
         return this.asking.element;
       case "handout":
         return handout(book, route);

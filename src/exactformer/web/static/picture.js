@@ -2,7 +2,7 @@
 
 import { button, h, scrolling, svg } from "./dom.js";
 import { math } from "./math.js";
-import { KINDS, digits, kind, nearly, shown } from "./values.js";
+import { KINDS, digits, kind, known, nearly, shown } from "./values.js";
 
 const LEVELS = 24; // shades on either side of zero; one path draws all cells of a shade, so that large pictures stay quick
 const WIDTH = 560; // pixels, until the page says how much room there is
@@ -450,15 +450,16 @@ class Picture {
     if (!value) return [h("span", { class: "note" }, hidden ? KINDS.masked.meaning : "…")];
     const name = hidden ? "masked" : kind(value);
     const { mark, meaning } = KINDS[name] ?? KINDS.exact;
-    const known = value.low && value.status !== "exact" ? digits(value, 8) : "";
+    const spelled = form || !value.text?.startsWith("≈"); // and not its digits alone
+    const given = value.low && value.status !== "exact" && spelled ? known(value, 8) : "";
     const text = form ?? (value.status === "masked" ? "−∞" : (value.text ?? "none").replace(/^≈ /, ""));
     const readable = value.status !== "ball" && text.length <= 60;
     return [
       scrolling(
-        h("span", { class: `n ${name} form` }, value.status === "named" && readable && (form || !value.text.startsWith("≈")) ? math(text) : readable ? text : digits(value, 12)),
+        h("span", { class: `n ${name} form` }, value.status === "named" && readable && spelled ? math(text) : readable ? text : known(value, 12)),
         "The number",
       ),
-      known && readable && known !== text ? h("span", { class: "n digits" }, ` = ${known}`) : null,
+      given && readable && given !== text ? h("span", { class: "n digits" }, given.startsWith("≈") ? ` ${given}` : ` = ${given}`) : null,
       h("span", { class: "note" }, ` ${mark && !"−∞⊘".includes(mark) ? `${mark} ` : ""}${meaning}`),
     ].filter(Boolean);
   }

@@ -74,7 +74,7 @@ export class StepView {
       caption: [
         h("span", { class: "caption-name" }, short(step.name), drawn.transposed ? "ᵀ" : ""),
         " ",
-        h("span", { class: "caption-role" }, drawn.told ?? (role === "writes" ? "computed now" : step.op === "weight" ? "weight" : "read")),
+        h("span", { class: "caption-role" }, drawn.caption ?? (role === "writes" ? "computed now" : step.op === "weight" ? "weight" : "read")),
         role === "writes" ? copyMenu(`${short(step.name)} as`, (form) => copied(book, this.step, head, form)) : null,
       ],
       open: (index) => options.open({ name: step.name, index }),
@@ -127,13 +127,13 @@ function relation(book, step) {
 /** How a thing that is read stands in the equation: transposed, as a table of rows to pick from, added to every row. */
 function reading(book, step, n) {
   const [, out, at] = step.links[n] ?? [];
-  const told = (text) => ({ told: `${book.step(step.reads[n]).op === "weight" ? "weight" : "read"}, ${text}` });
+  const caption = (text) => ({ caption: `${book.step(step.reads[n]).op === "weight" ? "weight" : "read"}, ${text}` });
   if (step.equation && step.sign === "·") {
-    if (n === 1 && at?.at(-1) !== out.at(-1) && at?.at(-2) === out.at(-1)) return { transposed: true, ...told("transposed") };
-    if (n === 2) return told("added to every row");
+    if (n === 1 && at?.at(-1) !== out.at(-1) && at?.at(-2) === out.at(-1)) return { transposed: true, ...caption("transposed") };
+    if (n === 2) return caption("added to every row");
   }
-  if (step.op === "lookup") return { picked: book.ids, ...told("one row for each token") };
-  if (step.op === "table") return { picked: book.ids.map((_, position) => position), ...told("one row for each position") };
+  if (step.op === "lookup") return { picked: book.ids, ...caption("one row for each token") };
+  if (step.op === "table") return { picked: book.ids.map((_, position) => position), ...caption("one row for each position") };
   return {};
 }
 

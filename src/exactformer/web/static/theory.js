@@ -244,7 +244,7 @@ export class Theorems {
   }
 }
 
-/** Where a proof is told, and the button that ends it. */
+/** Where the result of a proof stands, and the button that ends it. */
 class Result {
   constructor(cancel) {
     this.element = h("div", { class: "result", "aria-live": "polite" });

@@ -36,13 +36,24 @@ export function digits(value, count = DECIMALS, ofPower = 3) {
   let same = 0;
   while (same < low.length && low[same] === high[same]) same++;
   const exponent = /e.*$/.exec(low)?.[0] ?? "";
-  if (exponent !== (/e.*$/.exec(high)?.[0] ?? "")) return brief(low);
+  if (exponent !== (/e.*$/.exec(high)?.[0] ?? "")) return round(low, high, count) ?? brief(low);
   const shared = low.slice(0, Math.min(same, low.length - exponent.length));
   const significant = shared.replace(/^-?[0.]*/, "").replace(".", "").length;
-  if (significant < 2) return low === high ? low : `${brief(low)}…`;
+  if (significant < 2) return low === high ? low : (round(low, high, count) ?? `${brief(low)}…`);
   const wanted = exponent ? ofPower : count;
   const kept = shared.slice(0, Math.max(shared.length - Math.max(significant - wanted, 0), shared.indexOf(".") + 1));
   return `${kept}${kept === shared && low === high ? "" : "…"}${exponent}`;
+}
+
+/** What both ends are when they are rounded: 99.9999999999 and 100.000000000 have no digit in common. */
+function round(low, high, count) {
+  const [below, above] = [low, high].map((end) => Number(Number(end).toPrecision(count)));
+  return below === above ? `≈ ${below}` : null;
+}
+
+/** What stands for a number that is not written out: what it is next to, 1 − 7.44e-44, or else its digits. */
+export function known(value, count = DECIMALS) {
+  return next(value.near ?? value.text) ?? digits(value, count);
 }
 
 function brief(text, length = DECIMALS + 3) {
@@ -63,7 +74,9 @@ export function nearly(value) {
 function few(value) {
   const { low, high } = value;
   if (/e-\d+$/.test(low) && /e-\d+$/.test(high)) return `${low.startsWith("-") ? "-" : ""}0.0…`;
-  return /e/.test(low + high) ? digits(value, 1, 1) : `${/^-?\d+(\.\d)?/.exec(low.startsWith("-") ? high : low)[0]}${low === high ? "" : "…"}`;
+  if (/e/.test(low + high)) return digits(value, 1, 1);
+  const [first] = /^-?\d+(\.\d)?/.exec(low.startsWith("-") ? high : low);
+  return first === low && low === high ? first : `${first}…`;
 }
 
 /** What stands in the cell: the closed form where it is short, else its digits; few of them where a table is wide. */
@@ -83,8 +96,7 @@ export function shown(value, narrow = false) {
       return { main: digits(value), more: "" };
     case "named": {
       const readable = !value.text.startsWith("≈") && value.text.length <= LONGEST;
-      if (readable) return { main: value.text, more: digits(value) };
-      return { main: next(value.near ?? value.text) ?? digits(value), more: "" };
+      return readable ? { main: value.text, more: known(value) } : { main: known(value), more: "" };
     }
     default:
       return { main: value.text.length > LONGEST + 6 ? `${value.text.slice(0, LONGEST)}…` : value.text, more: "" };
