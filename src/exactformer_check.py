@@ -25,18 +25,22 @@ import secrets
 import signal
 import struct
 import sys
+import threading
 import time
 from array import array
 from collections import deque, namedtuple
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fractions import Fraction
+from io import StringIO
 from itertools import accumulate, repeat
+from multiprocessing import parent_process
 from operator import add, getitem, mul
 
 LARGEST = 1 << 20  # bytes of the JSON of a model
 LONGEST = 1 << 23  # bytes of a certificate
 WORK = 1 << 20  # positions times bits
+SPACE = 1 << 34  # bits of the rows of all positions
 FEWEST, MOST = 32, 4000  # bits
 ROOM = 128  # more bits for rotary angles
 CHUNK = 1 << 19  # weights that are read at a time
@@ -80,7 +84,7 @@ def read_json(data, name, most=LARGEST):
 
 def decimal(text):
     """0.25 or 1e-05 as the fraction that it is."""
-    known = re.fullmatch(r"-?[0-9]{1,80}(\.[0-9]{1,160})?([eE][-+]?[0-9]{1,3})?", text)
+    known = re.fullmatch(r"-?[0-9]{1,80}(\.[0-9]{1,160})?([eE][-+]?[0-9]{1,2})?", text)
     need(known, f"{text[:40]!r} is not a decimal")
     return Fraction(text)
 
@@ -534,14 +538,22 @@ def norm(x, gain, bias, epsilon, centred, unit):
         radii.append(math.floor(steepest * moved) + 1 + 2 * root_up(d))
     return Rows(values, radii, bits)
 
+def attached():
+    """A process leaves interruptions to the one that started it, and ends when that one does."""
+    def follow():
+        parent_process().join()
+        os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=follow, daemon=True).start()
+
 class Work:
     """Does something with many arguments: in this process, or in several, always in order."""
 
     def __init__(self, stack, processes):
         self.pool, self.ahead = None, 2 * processes  # so many are done or waited for at a time
-        if processes > 1:  # which leave it to this one to be interrupted
-            quiet = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}
-            self.pool = stack.enter_context(ProcessPoolExecutor(processes, **quiet))
+        if processes > 1:
+            self.pool = stack.enter_context(ProcessPoolExecutor(processes, initializer=attached))
 
     def __call__(self, function, tasks):
         """Each task with its result."""
@@ -931,8 +943,10 @@ def windows(c, kind, blocks):
         kinds, size, types = [], c.count("window_size", 256), c.get("attention_types")
         for entry in types if type(types) is list else [None]:
             good = type(entry) is list and len(entry) == 2 and type(entry[0]) is list
-            c.need(good and len(entry[0]) <= blocks, "attention_types", "are not kinds, repeated")
-            kinds += entry[0] * natural(entry[1], 0, blocks, "attention_types")
+            c.need(good, "attention_types", "are not kinds, repeated")
+            count = natural(entry[1], 0, blocks, "attention_types")
+            c.need(len(kinds) + len(entry[0]) * count <= blocks, "attention_types", "are too many")
+            kinds += entry[0] * count
         good = len(kinds) == blocks and all(one in ("global", "local") for one in kinds)
         good = good and c.get("attention_layers", kinds) in (kinds, None)
         c.need(good, "attention_types", "do not fit the layers")
@@ -980,6 +994,8 @@ def ropes(c, kind, size):
         base = usual if base is None and not said else base
         found.append(rope(c, tables, base, None, size, None))
     two.finish()
+    clear = scaling is None or "rope_type" in scaling  # without it, versions of the library differ
+    c.need(clear, "rope_scaling", "has no rope_type")
     return found
 
 Rope = namedtuple("Rope", "kind base width factor edges original")
@@ -1108,7 +1124,10 @@ def read_model(folder, files, stack):
     places, tensors = None, {}
     if index in found:
         places = read_json(found.pop(index).read(LARGEST + 1), index).get("weight_map")
-    need(type(places) is dict or list(found) == ["model.safetensors"], "the files are no model")
+    whole = "model.safetensors"
+    need(type(places) is dict or list(found) == [whole], "the files are no model")
+    also = whole not in found and os.path.exists(os.path.join(folder, whole))
+    need(not also, f"{whole} is in the folder, too, and may be what is meant")
     for name, file in found.items():
         for key, tensor in read_tensors(file, name).items():
             need(places is None or places.get(key) == name, f"{index}: {name} has other tensors")
@@ -1130,7 +1149,9 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
             need(good, f"{name}: {key}: are none, or more than the model has positions")
         ids = [natural(i, 0, n.vocabulary - 1, f"{name}: ids") for i in said["ids"]]
         bits = natural(said["bits"], FEWEST, MOST, f"{name}: bits")
-        need(len(ids) * bits <= WORK, f"{name}: bits: are too many for so many ids")
+        space = len(ids) * max(n.dim, n.heads * n.size, n.inner) * (bits + 256)
+        fits = len(ids) * bits <= WORK and space <= SPACE
+        need(fits, f"{name}: bits: are too many for so many ids")
         claims = []
         for claim in said["claims"]:
             good = type(claim) is dict and set(claim) == {"position", "token", "margin"}
@@ -1144,11 +1165,13 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
         need(len(set(positions)) == len(claims), f"{name}: claims: a position is there twice")
         if said is not document:
             consistent(document, ids, claims)
-        n.witness, n.keep = stack.enter_context(opened(witness)) if witness else None, keep
+        n.witness, n.keep = None, keep
+        if witness is not None:
+            n.witness = stack.enter_context(opened(witness))
         n.work = Work(stack, processes)
         n.prepare(said["reading"], len(ids), bits)
         x = n.final_rows(ids, positions, bits, tell)
-        need(not witness or not n.witness.read(1), "the witness goes on after its end", Refused)
+        need(not n.witness or not n.witness.read(1), "the witness goes on after its end", Refused)
         for (position, token, text), margin, lead in zip(
                 claims, margins, n.leads(x, tokens, margins)):
             why = f"token {token} after position {position} is not shown to lead by {text}"
@@ -1173,13 +1196,17 @@ class Progress:
         self.started = self.told = time.monotonic()
 
     def __call__(self, done, blocks):
-        now, last = time.monotonic(), done == blocks
-        line = f"block {done} of {blocks}, some {(now - self.started) / done:.0f} s each"
-        if sys.stderr.isatty():
-            print(f"\r\033[K{'' if last else line}", end="", file=sys.stderr, flush=True)
-        elif now - self.told > 10 and not last:
-            print(line, file=sys.stderr, flush=True)
+        now, terminal = time.monotonic(), sys.stderr.isatty()
+        if terminal or (now - self.told > 10 and done < blocks):
+            each = (now - self.started) / done
+            say(f"block {done} of {blocks}, some {each:.0f} s each", end="" if terminal else "\n")
             self.told = now
+
+def say(line, end="\n"):
+    """Beside the answer; on a terminal in the place of the last line of progress."""
+    start = "\r\033[K" if sys.stderr.isatty() else ""
+    with suppress(OSError):  # if it cannot be said, the status says enough
+        print(start + line, end=end, file=sys.stderr, flush=True)
 
 def main(arguments):
     parser = argparse.ArgumentParser("exactformer_check.py", description=__doc__,
@@ -1195,13 +1222,13 @@ def main(arguments):
         with opened(given.certificate) as file:
             document = read_json(file.read(LONGEST + 1), "the certificate", LONGEST)
         claims = check(document, given.folder, given.witness, None, given.processes, Progress())
-    except Refused as error:
-        word = "refused" if error.status == 1 else "bad input"
-        print(f"{word}: {str(error)[:300]}", file=sys.stderr)
-        return error.status
     except Exception as error:  # of whatever kind: what cannot be read is not accepted
-        print(f"bad input: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
-        return 2
+        known = isinstance(error, Refused)
+        status, why = error.status if known else 2, "" if known else f"{type(error).__name__}: "
+        text = "".join(c if c.isprintable() else "?" for c in f"{why}{str(error)[:300]}")
+        say(f"{'refused' if status == 1 else 'bad input'}: {text}")
+        return status
+    say("", end="")
     for position, token, margin in claims:
         print(f"after position {position}: token {token} leads all others by {margin} or more")
     print("These claims were checked; nothing else that the certificate says was.")
@@ -1210,15 +1237,19 @@ def main(arguments):
     return 0
 
 if __name__ == "__main__":
+    sys.stdout, sys.stderr = sys.stdout or StringIO(), sys.stderr or StringIO()  # if closed
     try:
         try:
             status = main(sys.argv[1:])
-        finally:
-            sys.stdout.flush()
+        except SystemExit as end:  # of argparse
+            status = end.code
+        sys.stdout.flush()
     except KeyboardInterrupt:
         status = 130
-        print("interrupted: nothing was shown", file=sys.stderr)
+        say("interrupted: nothing was shown")
     except BrokenPipeError:  # nobody reads any more
         status = 141
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.exit(status)
+    except OSError as error:
+        status = 2
+        say(f"the answer cannot be written: {error.strerror}")
+    os._exit(status)  # and waits for no process that was interrupted

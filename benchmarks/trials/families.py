@@ -158,7 +158,8 @@ def _older(folder: Path) -> None:
         if name in given:
             config[older] = given.pop(name)
     kind = given.pop("rope_type")
-    config["rope_scaling"] = None if kind == "default" else {"type": kind, **given}
+    name = "rope_type" if config["model_type"] == "gemma3_text" else "type"
+    config["rope_scaling"] = None if kind == "default" else {name: kind, **given}
     path.write_text(json.dumps(config))
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +152,7 @@ def test_statuses(tmp_path: Path) -> None:
         ((CERTIFICATE, STORIES, "--processes", "0"), 2, "bad input: --processes: is not from 1 to 256"),
         ((CERTIFICATE, STORIES, "--processes", "two"), 2, "usage: "),
         ((CERTIFICATE, STORIES, "--witness", CERTIFICATE), 1, "refused: the witness"),
+        ((CERTIFICATE, STORIES, "--witness", ""), 2, "bad input: "),
     ):
         done = run(*arguments)
         assert (done.returncode, done.stdout) == (status, "")
@@ -161,48 +160,34 @@ def test_statuses(tmp_path: Path) -> None:
         assert len(done.stderr.splitlines()) == 1 or said == "usage: "
 
 
-def test_several_processes_say_the_same() -> None:
-    one, two = run(CERTIFICATE, STORIES), run(CERTIFICATE, STORIES, "--processes", 2)
-    assert (two.returncode, two.stdout, two.stderr) == (one.returncode, one.stdout, one.stderr)
-    asked = ("certify", "stories", "--verify", str(CERTIFICATE), "--independent", "--workers")
-    assert {cli(*asked, count).stdout for count in ("1", "2")} == {one.stdout}
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb"])
+def test_messages_are_one_line_that_does_nothing_to_a_terminal(name: str) -> None:
+    done = run(name, STORIES)
+    assert (done.returncode, done.stderr) == (2, f"bad input: {name[0]}?{name[2:]}: there is no such file\n")
 
 
-def test_nobody_reads() -> None:
-    with subprocess.Popen(
-        [sys.executable, CHECKER, CERTIFICATE, STORIES], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert (process.wait(), process.stderr.read()) == (141, b"")
+def test_shards_beside_a_whole_file_are_bad_input(tmp_path: Path) -> None:
+    """Other programs read the whole file, so the shards would be another network than theirs."""
+    folder = tmp_path / "model"
+    shutil.copytree(STORIES, folder)
+    (folder / "model.safetensors").rename(folder / "other.safetensors")
+    with (folder / "other.safetensors").open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    index = {"weight_map": dict.fromkeys(header.keys() - {"__metadata__"}, "other.safetensors")}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    names = ("config.json", "model.safetensors.index.json", "other.safetensors")
+    file = changed(tmp_path / "c.json", files={name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names})
+    assert run(file, folder).returncode == 0
+    shutil.copy(STORIES / "model.safetensors", folder)
+    done = run(file, folder)
+    assert (done.returncode, done.stderr) == (2, "bad input: model.safetensors is in the folder, too, and may be what is meant\n")
 
 
-def spent(process: int) -> float:
-    """Processor seconds."""
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def test_it_can_be_interrupted(tmp_path: Path) -> None:
-    """With more bits than anybody needs, it takes long enough."""
-    slow = changed(tmp_path / "slow.json", bits=4000)
-    with subprocess.Popen([sys.executable, CHECKER, slow, STORIES], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        while spent(process.pid) < 1.5 and process.poll() is None:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, said = process.communicate(timeout=60)
-    assert (process.returncode, out, said.splitlines()[-1]) == (130, b"", b"interrupted: nothing was shown")
-
-
-def test_signs_of_life(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line every ten seconds, and none when all is done."""
-    now = iter([0.0, 4.0, 12.0, 16.0, 24.0, 40.0])
-    monkeypatch.setattr(exactformer_check.time, "monotonic", lambda: next(now))
-    tell = exactformer_check.Progress()
-    for done in range(1, 6):
-        tell(done, 5)
-    assert capsys.readouterr().err.splitlines() == ["block 2 of 5, some 6 s each", "block 4 of 5, some 6 s each"]
+def test_a_file_may_be_called_like_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(CERTIFICATE, tmp_path / "-x.json")
+    monkeypatch.chdir(tmp_path)
+    done = cli("certify", "stories", "--independent", "--verify=-x.json")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "accepted: proved")
 
 
 def test_the_rest_of_a_certificate_may_not_say_otherwise(tmp_path: Path) -> None:

@@ -165,11 +165,32 @@ def test_limits_of_a_configuration(tmp_path: Path) -> None:
             network(folder)
 
 
+def test_rows_that_would_fill_the_memory_are_bad_input(tmp_path: Path) -> None:
+    """A small file may have wide rows, and a certificate many positions of them."""
+    width = 1 << 18
+    tensors = {
+        "model.embed_tokens.weight": np.zeros((2, width), dtype=np.float16),
+        "model.norm.weight": np.ones(width, dtype=np.float16),
+    }
+    sizes = {"hidden_size": width, "head_dim": 2, "num_attention_heads": 1, "num_key_value_heads": 1, "vocab_size": 2}
+    folder = write_llama(
+        tmp_path, "F16", tensors, **sizes, num_hidden_layers=0, max_position_embeddings=1 << 20, tie_word_embeddings=True
+    )
+    claims = [{"position": 0, "token": 0, "margin": "0"}]
+    said = {"format": "exactformer check 1", "files": files_of(folder), "reading": "ideal", "claims": claims, "bits": 32}
+    with pytest.raises(exactformer_check.BadInput, match="are too many for so many ids"):
+        exactformer_check.check(said | {"ids": [0] * 32768}, str(folder))
+    with pytest.raises(exactformer_check.Refused, match=r"is not shown to lead|may divide by 0"):
+        exactformer_check.check(said | {"ids": [0] * 4}, str(folder))
+
+
 @pytest.mark.parametrize(
     ("family", "change"),
     [
         ("qwen2", {"attention_bias": False}), ("phi", {"head_dim": 4}), ("gpt_neox", {"head_dim": 4}),
         ("phi", {"qk_layernorm": True}), ("mistral", {"attention_bias": True}),
+        ("gpt_neo", {"attention_types": [[["global"] * 4096, 4096]]}),
+        ("gemma3_text", {"rope_parameters": None, "rope_scaling": {"type": "linear", "factor": 8.0}}),
         ("gemma3_text", {"attn_logit_softcapping": 30.0}), ("llama", {"qk_layernorm": False}),
         ("gpt_neo", {"attention_types": 5}), ("gpt_neo", {"attention_types": [[["global", "x"], 1]]}),
         ("gemma", {"hidden_activation": "relu6"}), ("gemma2", {"sliding_window": 0}), ("qwen3", {"layer_types": ["sliding"]}),

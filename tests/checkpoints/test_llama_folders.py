@@ -187,6 +187,8 @@ def test_bad_settings_get_one_line(changes: dict[str, Any], line: str, tmp_path:
         ("gemma2", {"sliding_window": None}, "sliding_window: is null, though some layers have sliding attention"),
         ("gemma2", {"sliding_window": 4, "query_pre_attn_scalar": 0}, "query_pre_attn_scalar: 0 is not positive"),
         ("gemma2", {"sliding_window": 4, "use_bidirectional_attention": True}, "use_bidirectional_attention: true is not"),
+        ("gemma3_text", {"sliding_window": 4, "rope_parameters": None, "rope_scaling": {"type": "linear", "factor": 8.0}},
+         "rope_scaling: has no rope_type"),
         ("gemma3_text", {"sliding_window": 4, "attn_logit_softcapping": 50.0}, "attn_logit_softcapping: 50.0 is not supported"),
         ("gemma3_text", {"sliding_window": 4, "rope_parameters": {"rope_type": "default"}}, "rope_parameters.rope_type: is not"),
     ],

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from exactformer.checkpoints import Origin
 
 FORMAT = "exactformer check 1"
-FEWEST, MOST, WORK = 32, 4000, 1 << 20  # of the checker: bits, and positions times bits
+FEWEST, MOST = 32, 4000  # bits that the checker takes
+WORK, SPACE = 1 << 20, 1 << 34  # and of these: positions times bits; bits of the rows of all positions
 _SPARE = 21  # bits
 _SLOPE = 7 / 4  # of every activation
 _DIGITS = 5  # of a margin
@@ -59,7 +60,7 @@ def check_of(model: Model, origin: Origin | None, ids: Sequence[int], claims: Se
         return None
     read = (*ids, *(claim.token for claim in proved[:-1] if claim.token is not None))
     bits = foreseen_bits(model, read, min(float(Fraction(lead.margin)) for lead in leads))
-    if bits > MOST or bits * len(read) > WORK:
+    if bits > MOST or bits * len(read) > WORK or _widest(model) * len(read) * (bits + 256) > SPACE:
         return None
     return Check(origin.hashes, origin.reading, read, leads, bits)
 
@@ -69,6 +70,12 @@ def foreseen_bits(model: Model, ids: Sequence[int], margin: float) -> int:
     seen = _Seen(model, ids)
     grown = seen.growth() - math.log2(margin) + math.log2(model.config.dim) / 2 + _SPARE
     return max(FEWEST, math.ceil(grown)) if math.isfinite(grown) else MOST + 1
+
+
+def _widest(model: Model) -> int:
+    """How many numbers the longest rows of a pass have."""
+    inner: list[int] = [size for block in model.weights.blocks if block.mlp is not None for size in block.mlp.W_in.shape]
+    return max(model.config.dim, model.config.heads * model.config.head_dim, *inner, 0)
 
 
 def _less(margin: Fraction) -> str:

@@ -138,5 +138,10 @@ def _two_ropes(fields: Fields, head_dim: int) -> tuple[Rope, Rope]:
         document["max_position_embeddings"] = fields.get("max_position_embeddings")
         return read_rope(Fields(document, fields.path), head_dim, names=(base, ""))
 
+    scaling = fields.optional("rope_scaling")
+    if scaling is not None and "rope_type" not in scaling.raw:
+        raise fields.error(
+            "rope_scaling", "has no rope_type: some versions of the transformers library read it, and others pass over it"
+        )
     full = rope("full_attention", "rope_theta", 1_000_000, fields.get("rope_scaling"))
     return full, rope("sliding_attention", "rope_local_base_freq", 10_000, None)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from exactformer.certificates.certificate import Certificate
     from exactformer.checkpoints import Origin
 
+_MOST = 256  # processes of the checker
+
 
 def verified_independently(source: str, file: Path, witness: Path | None, workers: int | None) -> int:
     """The status of the checker, which sees neither this program nor what is installed beside it.
@@ -42,18 +44,13 @@ def verified_independently(source: str, file: Path, witness: Path | None, worker
     if problem is not None:
         click.echo(judged(f"refused: {file}, line {written.line(problem.place)}: {problem}", False, paint()))
         return REFUTED
-    command = [
-        sys.executable,
-        "-I",
-        str(exactformer_check.__file__),
-        str(file),
-        str(folder),
-        "--processes",
-        str(workers or cores()),
-    ]
-    given = ["--witness", str(witness)] if witness is not None else []
-    status = _followed([*command, *given])
-    return status if status in (0, REFUTED, BAD_INPUT) else INTERNAL
+    options = ["--processes", str(min(workers or cores(), _MOST))]
+    options += [f"--witness={witness}"] if witness is not None else []
+    status = _followed([sys.executable, "-I", str(exactformer_check.__file__), *options, "--", str(file), str(folder)])
+    if status in (0, REFUTED, BAD_INPUT):
+        return status
+    click.echo(f"exactformer: {file}: the checker did not come to its end, its status is {status}; nothing is shown", err=True)
+    return INTERNAL
 
 
 def _followed(command: list[str]) -> int:
@@ -63,9 +60,12 @@ def _followed(command: list[str]) -> int:
         TemporaryFile("w+", encoding="utf-8") as found,
         subprocess.Popen(command, stdout=found, stderr=progress, encoding="utf-8") as process,
     ):
-        for line in process.stderr or ():
-            click.echo(line, nl=False, err=True)
-        status = process.wait()
+        try:
+            for line in process.stderr or ():
+                click.echo(line, nl=False, err=True)
+            status = process.wait()
+        finally:
+            process.kill()  # nothing of it is left where this is interrupted
         found.seek(0)
         click.echo(found.read(), nl=False)
     return status

@@ -1,0 +1,144 @@
+"""The checker as a process, and as several: interrupted, killed, with streams that are closed or full; its signs of life."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_checker_command import CERTIFICATE, CHECKER, STORIES, changed, run
+
+import exactformer_check
+from children import PATIENCE, interruptible
+from cli_runs import run as cli
+
+TWO = ("--processes", "2")
+
+
+def test_several_processes_say_the_same() -> None:
+    one, two = run(CERTIFICATE, STORIES), run(CERTIFICATE, STORIES, *TWO)
+    assert (two.returncode, two.stdout, two.stderr) == (one.returncode, one.stdout, one.stderr)
+    asked = ("certify", "stories", "--verify", str(CERTIFICATE), "--independent", "--workers")
+    assert {cli(*asked, count).stdout for count in ("1", "2", "300")} == {one.stdout}
+
+
+def test_nobody_reads() -> None:
+    with subprocess.Popen(
+        [sys.executable, CHECKER, CERTIFICATE, STORIES], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.wait(), process.stderr.read()) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("streams", "status", "out", "said"),
+    [
+        (">&-", 0, "", ""),
+        (">/dev/full", 2, "", "the answer cannot be written: No space left on device\n"),
+        ("2>&-", 0, "accepted: proved\n", ""),
+        ("2>/dev/full", 0, "accepted: proved\n", ""),
+        ("--processes 0 2>/dev/full", 2, "", ""),
+        ("--processes 0 2>&-", 2, "", ""),
+    ],
+)
+def test_streams_that_are_closed_or_full(streams: str, status: int, out: str, said: str) -> None:
+    command = f'"{sys.executable}" -I "{CHECKER}" "{CERTIFICATE}" "{STORIES}" {streams}'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout[-len(out) or len(done.stdout) :], done.stderr) == (status, out, said)
+
+
+def spent(process: int) -> float:
+    """Processor seconds."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def children(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text(encoding="utf-8").split()]
+
+
+def ended(process: int) -> bool:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return True
+    return fields.rsplit(")", 1)[1].split()[0] == "Z"
+
+
+def waited(condition: Any) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def started(place: Path, *options: str) -> subprocess.Popen[bytes]:
+    """With more bits than anybody needs, it takes long enough."""
+    slow = changed(place / "slow.json", bits=4000)
+    return interruptible([sys.executable, CHECKER, slow, STORIES, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_it_can_be_interrupted(tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        waited(lambda: spent(process.pid) > 1.5 or process.poll() is not None)
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, said.splitlines()[-1]) == (130, b"", b"interrupted: nothing was shown")
+
+
+@pytest.mark.parametrize(
+    ("signals", "status"), [([signal.SIGINT] * 2, 130), ([signal.SIGKILL], -signal.SIGKILL), ([signal.SIGTERM], -signal.SIGTERM)]
+)
+def test_nobody_is_left_behind(signals: list[int], status: int, tmp_path: Path) -> None:
+    """Processes end with the one that started them, and do not keep its pipes open."""
+    with started(tmp_path, *TWO) as process:
+        waited(lambda: len(children(process.pid)) == 2 and min(map(spent, children(process.pid))) > 0.5)
+        found = children(process.pid)
+        for each in signals:
+            process.send_signal(each)
+            time.sleep(0.2)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == status
+    waited(lambda: all(map(ended, found)))
+
+
+def test_a_process_that_dies_proves_nothing(tmp_path: Path) -> None:
+    with started(tmp_path, *TWO) as process:
+        waited(lambda: len(children(process.pid)) == 2 and min(map(spent, children(process.pid))) > 0.5)
+        os.kill(children(process.pid)[0], signal.SIGKILL)
+        out, said = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, len(said.splitlines())) == (2, b"", 1)
+    assert said.startswith(b"bad input: BrokenProcessPool")
+
+
+def test_too_few_files_for_so_many_processes() -> None:
+    command = f'ulimit -n 64; "{sys.executable}" -I "{CHECKER}" "{CERTIFICATE}" "{STORIES}" --processes 200'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith("bad input: OSError")
+
+
+def test_signs_of_life(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line every ten seconds, and none when all is done."""
+    now = iter([0.0, 4.0, 12.0, 16.0, 24.0, 40.0])
+    monkeypatch.setattr(exactformer_check.time, "monotonic", lambda: next(now))
+    tell = exactformer_check.Progress()
+    for done in range(1, 6):
+        tell(done, 5)
+    assert capsys.readouterr().err.splitlines() == ["block 2 of 5, some 6 s each", "block 4 of 5, some 6 s each"]
+
+
+def test_on_a_terminal_one_line_changes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    tell = exactformer_check.Progress()
+    tell(1, 2)
+    exactformer_check.say("refused: it is false")
+    assert capsys.readouterr().err == "\r\033[Kblock 1 of 2, some 0 s each\r\033[Krefused: it is false\n"
