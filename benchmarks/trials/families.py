@@ -175,10 +175,10 @@ def written(family: str, seed: int, folder: Path) -> tuple[Any, Counter[str]]:
     sharded, older = rng.random() < 0.2, rng.random() < 0.3
     saved = model if dtype == "float32" else model.to(getattr(torch, dtype))
     saved.save_pretrained(folder, **({"max_shard_size": 600} if sharded else {}))
-    if dtype != "float32":  # read anew, so that tables have the type that they have for who reads the folder
-        model = type(model).from_pretrained(folder, dtype="auto").eval()
     if older:
         _older(folder)
+    if dtype != "float32" or older:  # read anew: settings are taken, and tables have the type, as for who reads the folder
+        model = type(model).from_pretrained(folder, dtype="auto").eval()
     told = Counter({dtype: 1, "sharded": sharded, "settings of an older version": older, "body alone": alone})
     return model.double(), told
 

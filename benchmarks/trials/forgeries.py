@@ -522,14 +522,14 @@ class _Liar:
             yield task, result
 
     def _changed(self, w: Any, rows: Any, width: int, digits: bytes, norms: Any) -> Any:
-        """With one entry off by a multiple of a prime, where it has room."""
+        """With one entry off by a multiple of a prime, towards 0 and no further than it has room."""
         products = exactformer_check.entries(digits, width)
-        half = 1 << 8 * width - 1
+        room = 8 * width - 2
         chosen = self.rng.randrange(len(products))
-        products[chosen] += self.rng.choice(_PRIMES) << max(0, 8 * width - 2 - self.rng.randrange(0, 64) - w.size)
-        if abs(products[chosen]) >= half:
-            return digits, norms
-        return b"".join((product + half).to_bytes(width, "little") for product in products), norms
+        prime = self.rng.choice([prime for prime in _PRIMES if prime.bit_length() <= room])
+        lie = prime << max(0, room - prime.bit_length() - self.rng.randrange(0, 64))
+        products[chosen] += -lie if products[chosen] > 0 else lie
+        return b"".join((product + 2 * (1 << room)).to_bytes(width, "little") for product in products), norms
 
 
 def _consistent(rng: random.Random, subject: Subject, place: Path) -> Forged:
