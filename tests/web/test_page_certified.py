@@ -106,6 +106,15 @@ def test_the_radius_is_a_plot_with_words_and_a_table(page: Page, worded: Serving
     assert 0 < float(radius) < 1
 
 
+def test_claims_look_like_the_rest_of_the_page(page: Page, worded: Serving) -> None:
+    """Lessons have claims, too, which are grey and small: their style does not reach these."""
+    asked(page, worded, WORDS)
+    style = "x => { const found = getComputedStyle(x); return [found.color, found.fontSize]; }"
+    title, claim = (page.locator(where).first.evaluate(style) for where in ("h1", ".claim"))
+    assert claim[0] == title[0]
+    assert claim[1] == page.locator("body").evaluate(style)[1]
+
+
 def test_a_link_asks_again_and_goes_back(page: Page, worded: Serving) -> None:
     asked(page, worded, WORDS, "&tokens=2")
     told = page.locator(".claim > summary").all_inner_texts()

@@ -107,7 +107,7 @@ function figure(claim) {
     {},
     h("h2", {}, "Error bound by layer"),
     radiusPlot(claim.layers),
-    h("figcaption", {}, `The largest proved radius of a token; dashed, the unit of its bits. ${beyond(claim.layers)}${passes}.`),
+    h("figcaption", {}, `The largest proved error of a token; dashed, the unit of its bits. ${beyond(claim.layers)}${passes}.`),
     h("details", { class: "by-layer" }, h("summary", {}, "Limbs, bits and error bounds as a table"), layerTable(claim)),
   );
 }
