@@ -63,7 +63,7 @@ def need(condition, why, kind=BadInput):
 # ---------------------------------------------------------------------------- documents
 
 def opened(path):
-    need(os.path.isfile(path), f"{path}: there is no such file")
+    need(os.path.isfile(path), f"{path}: there is no such regular file")
     return open(path, "rb")
 
 def read_json(data, name, most=LARGEST):
@@ -211,7 +211,8 @@ class Weights:
         tops = self.raw[width - 1 :: width].translate(bytes(byte & 127 for byte in range(256)))
         found = [top for top in range(128) if top in tops]
         zeros = 0 in found and tops.count(0) == self.floats().count(0.0)
-        self.low, *_, high = 2 * (found[zeros:] or [64])
+        kept = found[zeros:] or [64]
+        self.low, high = kept[0], kept[-1]
         self.scale = max(0, bias + fraction - step * self.low)
         self.size = step * (high + 1) - bias + self.scale
         self.good = high < 127 and self.scale < 1000
@@ -764,7 +765,7 @@ class Network:
         """A lower bound of each token's lead over all others (L13)."""
         matrix, found = Matrix(self.tensors[self.head + ".weight"], True), []
         if matrix.tensor.kind != "F64" and largest(x.values) < 1 << 60:
-            lost = (((2 * matrix.inputs + 8) * norm_up(row) >> 52) + 1 for row in x.values)
+            lost = (((4 * matrix.inputs + 8) * norm_up(row) >> 52) + 1 for row in x.values)
             wider = Rows(x.values, list(map(add, x.radii, lost)), x.bits)
             found = self.led(wider, tokens, estimated(x, matrix, self.work))
         if found and all(lead > 0 and lead >= margin for lead, margin in zip(found, margins)):
@@ -1107,10 +1108,10 @@ def buffers(n, left):
 
 # ------------------------------------------------------------------------------- the check
 
-def read_model(folder, files, stack):
-    """config.json and the tensors, from files that have these SHA-256; `stack` closes them."""
+def named_files(folder, files, stack):
+    """Those that have these SHA-256; `stack` closes them."""
     need(type(files) is dict and "config.json" in files, "the certificate: files: are not said")
-    found, index = {}, "model.safetensors.index.json"
+    found = {}
     for name, wanted in files.items():
         need(re.fullmatch(r"\w[\w.-]{0,200}", name), "the certificate: files: is no name of a file")
         file, digest = stack.enter_context(opened(os.path.join(folder, name))), hashlib.sha256()
@@ -1120,8 +1121,12 @@ def read_model(folder, files, stack):
         found[name] = file
         same = digest.hexdigest() == wanted
         need(same, f"{name}: is not the file that the certificate is about", Refused)
+    return found
+
+def read_model(folder, found):
+    """config.json and the tensors, from open files by name."""
     config = read_json(found.pop("config.json").read(LARGEST + 1), "config.json")
-    places, tensors = None, {}
+    places, tensors, index = None, {}, "model.safetensors.index.json"
     if index in found:
         places = read_json(found.pop(index).read(LARGEST + 1), index).get("weight_map")
     whole = "model.safetensors"
@@ -1140,10 +1145,11 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
     with ExitStack() as stack:
         name, said = "the certificate", document.get("check", document)
         fields = {"format", "files", "reading", "ids", "claims", "bits"}
+        need(said is not document or "tokens" not in said, f"{name}: has no field check")
         need(type(said) is dict and set(said) == fields, f"{name}: has not the fields of a check")
         need(said["format"] == "exactformer check 1", f"{name}: format: is not known here")
         need(said["reading"] in ("ideal", "stored"), f"{name}: reading: is not known here")
-        n = network(*read_model(folder, said["files"], stack))
+        n = network(*read_model(folder, named_files(folder, said["files"], stack)))
         for key in ("ids", "claims"):
             good = type(said[key]) is list and 0 < len(said[key]) <= n.length
             need(good, f"{name}: {key}: are none, or more than the model has positions")
@@ -1163,6 +1169,7 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
         positions, tokens, texts = zip(*claims)
         margins = list(map(decimal, texts))
         need(len(set(positions)) == len(claims), f"{name}: claims: a position is there twice")
+        need(min(margins) >= 0, f"{name}: claims: a margin is negative")
         if said is not document:
             consistent(document, ids, claims)
         n.witness, n.keep = None, keep
@@ -1175,6 +1182,8 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
         for (position, token, text), margin, lead in zip(
                 claims, margins, n.leads(x, tokens, margins)):
             why = f"token {token} after position {position} is not shown to lead by {text}"
+            if lead > -10**6:
+                why += f": what is shown is {math.floor(lead * 10**6) / 10**6} or more"
             need(lead > 0 and lead >= margin, why, Refused)
         return claims
 
@@ -1229,6 +1238,10 @@ def main(arguments):
         say(f"{'refused' if status == 1 else 'bad input'}: {text}")
         return status
     say("", end="")
+    said = document.get("check", document)
+    for name, digest in said["files"].items():
+        print(f"{name}: SHA-256 {digest}")
+    print(f"reading: {said['reading']}; ids:", *said["ids"])
     for position, token, margin in claims:
         print(f"after position {position}: token {token} leads all others by {margin} or more")
     print("These claims were checked; nothing else that the certificate says was.")

@@ -540,7 +540,7 @@ def _consistent(rng: random.Random, subject: Subject, place: Path) -> Forged:
 
 def _followed(rng: random.Random, subject: Subject, stack: ExitStack) -> Forged:
     check, said = exactformer_check, json.loads(json.dumps(subject.said))
-    n = check.network(*check.read_model(str(subject.folder), said["files"], stack))
+    n = check.network(*check.read_model(subject.folder, check.named_files(subject.folder, said["files"], stack)))
     n.prepare(said["reading"], len(said["ids"]), said["bits"])
     kept = bytearray()
     n.work, n.witness, n.keep = _Liar(rng, 2 * (7 if n.kind == "llama" else 4)), None, kept.extend

@@ -411,7 +411,7 @@ def logits(check: Any) -> None:
         rows_of = [table.values[4 * i : 4 * i + 4] for i in range(5)]
         for bits, radius in ((40, 1), (40, 1 << 20), (58, 0), (59, 3)):
             row = rows(check, rng, 1, 4, bits, 0).values[0]
-            lost = size(row) * 16 / arb(2) ** 52  # by sums in floats, as a radius
+            lost = size(row) * 24 / arb(2) ** 52  # by sums in floats, as a radius
             for exact in (True, False):
                 values = [
                     exactly(Fraction(sum(a * b for a, b in zip(w, row, strict=True))) / 2**bits + b)

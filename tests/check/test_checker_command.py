@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpt2_files import small_tensors, write_folder
 
 import exactformer_check
 from cli_runs import run as cli
@@ -89,6 +90,40 @@ def test_certify_refuses_a_check_that_does_not_follow(change: dict[str, Any], tm
     assert "accepted" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"model": {"sha256": "0" * 64}}, "model.sha256: is that of another model"),
+        (
+            {"check": {"files": {"config.json": "0" * 64, "model.safetensors": "0" * 64}}},
+            "config.json has another SHA-256 in the folder",
+        ),
+        ({"check": {"reading": "stored"}}, "model.sha256: is that of another model"),
+    ],
+)
+def test_independent_is_about_this_model(change: dict[str, dict[str, Any]], problem: str, tmp_path: Path) -> None:
+    document = json.loads(CERTIFICATE.read_text())
+    for name, fields in change.items():
+        document[name] |= fields
+    (tmp_path / "c.json").write_text(json.dumps(document | {"sha256": checksum(document)}))
+    done = cli("certify", "stories", "--verify", str(tmp_path / "c.json"), "--independent")
+    assert (done.returncode, len(done.stdout.splitlines())) == (1, 1)
+    assert problem in done.stdout
+
+
+def test_a_certificate_without_check_has_nothing_for_it(tmp_path: Path) -> None:
+    document = json.loads(CERTIFICATE.read_text())
+    del document["check"]
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    done = run(tmp_path / "c.json", STORIES)
+    assert (done.returncode, done.stderr) == (2, "bad input: the certificate: has no field check\n")
+    made = cli("certify", "capstone", "--format", "json", "-o", str(tmp_path / "capstone.json"))
+    assert made.returncode == 0
+    done = cli("certify", "stories", "--verify", str(tmp_path / "capstone.json"), "--independent")
+    assert done.returncode == 2
+    assert "capstone.json: has nothing for the checker" in done.stderr
+
+
 def test_a_file_that_was_changed_is_not_given_to_the_checker(tmp_path: Path) -> None:
     document = json.loads(CERTIFICATE.read_text())
     document["tokens"][1]["margin"] = ["0.001", "0.002"]
@@ -140,10 +175,12 @@ def test_help_is_no_mistake(option: str) -> None:
 def test_statuses(tmp_path: Path) -> None:
     claims = json.loads(CERTIFICATE.read_text())["check"]["claims"]
     larger = changed(tmp_path / "larger.json", claims=[claims[0] | {"margin": "99.5"}])
+    negative = changed(tmp_path / "negative.json", claims=[claims[0] | {"margin": "-1"}])
     few = changed(tmp_path / "few.json", bits=48)
     unreadable = changed(tmp_path / "unreadable.json", bits="many")
     for arguments, status, said in (
-        ((larger, STORIES), 1, "refused: token 12 after position 3 is not shown to lead by 99.5"),
+        ((larger, STORIES), 1, "refused: token 12 after position 3 is not shown to lead by 99.5: what is shown is 11.39"),
+        ((negative, STORIES), 2, "bad input: the certificate: claims: a margin is negative"),
         ((few, STORIES), 1, "refused: "),
         ((unreadable, STORIES), 2, "bad input: the certificate: bits"),
         ((CERTIFICATE, tmp_path), 2, "bad input: "),
@@ -163,7 +200,7 @@ def test_statuses(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb"])
 def test_messages_are_one_line_that_does_nothing_to_a_terminal(name: str) -> None:
     done = run(name, STORIES)
-    assert (done.returncode, done.stderr) == (2, f"bad input: {name[0]}?{name[2:]}: there is no such file\n")
+    assert (done.returncode, done.stderr) == (2, f"bad input: {name[0]}?{name[2:]}: there is no such regular file\n")
 
 
 def test_shards_beside_a_whole_file_are_bad_input(tmp_path: Path) -> None:
@@ -248,6 +285,19 @@ def test_what_does_not_go_together(arguments: tuple[str, ...], said: str) -> Non
     done = cli("certify", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_what_the_checker_does_not_read_has_no_check(tmp_path: Path) -> None:
+    """nanoGPT has no batch size; certify reads such files, and the checker takes no field that it does not know."""
+    config = {"n_layer": 2, "n_head": 2, "n_embd": 4, "block_size": 5, "vocab_size": 3, "bias": True, "dropout": 0.0}
+    for more, there in (({}, True), ({"batch_size": 12}, False)):
+        folder = tmp_path / str(there)
+        folder.mkdir()
+        tensors = {name: w.T if w.ndim == 2 and name.startswith("h.") else w for name, w in small_tensors().items()}
+        write_folder(folder, config | more, tensors, "F32")
+        done = cli("certify", str(folder), "--ids", "0,2", "--format", "json")
+        assert done.returncode == 0, done.stderr
+        assert ("check" in json.loads(done.stdout)) == there
 
 
 def test_certificates_of_worksheets_have_no_check() -> None:

@@ -48,7 +48,9 @@ def closed() -> Iterator[None]:
 
 
 def network(folder: Path) -> Any:
-    return exactformer_check.network(*exactformer_check.read_model(str(folder), files_of(folder), OPEN))
+    return exactformer_check.network(
+        *exactformer_check.read_model(folder, exactformer_check.named_files(folder, files_of(folder), OPEN))
+    )
 
 
 def shown(folder: Path, ids: list[int], tokens: list[int], reading: str = "ideal", bits: int = 300) -> list[float]:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +59,7 @@ def check_of(model: Model, origin: Origin | None, ids: Sequence[int], claims: Se
         for n, claim in enumerate(proved)
         if claim.token is not None and claim.margin is not None and not claim.ties
     )
-    if origin is None or not leads or model.config.outputs:  # which the checker does not know
+    if origin is None or not leads or model.config.outputs or not _known(origin):
         return None
     read = (*ids, *(claim.token for claim in proved[:-1] if claim.token is not None))
     bits = foreseen_bits(model, read, min(float(Fraction(lead.margin)) for lead in leads))
@@ -70,6 +73,19 @@ def foreseen_bits(model: Model, ids: Sequence[int], margin: float) -> int:
     seen = _Seen(model, ids)
     grown = seen.growth() - math.log2(margin) + math.log2(model.config.dim) / 2 + _SPARE
     return max(FEWEST, math.ceil(grown)) if math.isfinite(grown) else MOST + 1
+
+
+@lru_cache(maxsize=8)
+def _known(origin: Origin) -> bool:
+    """Does the checker read this folder? It knows fewer kinds of configurations. Asked once, not for every prompt."""
+    checker: Any = import_module("exactformer_check")
+    with ExitStack() as stack:
+        found = {name: stack.enter_context((origin.folder / name).open("rb")) for name in origin.files}
+        try:
+            checker.network(*checker.read_model(origin.folder, found))
+        except checker.Refused:
+            return False
+    return True
 
 
 def _widest(model: Model) -> int:

@@ -74,8 +74,7 @@ def verify(
     if problem := malformed(certificate):
         return Verification((Problem("certificate", problem),))
     ready = Prepared.of(model, prepared)
-    hashed = first_model_hash if certificate.version == 2 else model_hash
-    doubt = _first_look(certificate, model, hashed(model, progress))
+    doubt = doubted(certificate, model, origin, progress)
     if doubt is not None:
         return Verification((doubt,))
     ready.prepare(progress)
@@ -93,10 +92,22 @@ def verify(
         progress(f"token {n:,}")
     if torn:
         return Verification((*torn, *sorted(changed, key=lambda problem: _LAYERS in problem.place)))  # what is no claim last
-    wrong = check_problem(certificate) or _other_files(certificate, origin)
+    wrong = check_problem(certificate) or other_files(certificate, origin)
     if wrong is not None:
         return Verification((wrong,))
     return Verification((), tuple(_remarks(certificate)))
+
+
+def doubted(
+    certificate: Certificate, model: Model, origin: Origin | None, progress: Callable[[str], None] = lambda step: None
+) -> Problem | None:
+    """What is wrong with a certificate about this model, as far as it can be said without a pass."""
+    check = certificate.check
+    if check is not None and origin is not None and check.reading != origin.reading:
+        here = f"is {check.reading!r}; the folder is read as {origin.reading!r}: give --reading {check.reading}"
+        return Problem("check.reading", here)
+    hashed = first_model_hash if certificate.version == 2 else model_hash
+    return _first_look(certificate, model, hashed(model, progress))
 
 
 def check_problem(certificate: Certificate) -> Problem | None:
@@ -113,12 +124,11 @@ def check_problem(certificate: Certificate) -> Problem | None:
     return None
 
 
-def _other_files(certificate: Certificate, origin: Origin | None) -> Problem | None:
+def other_files(certificate: Certificate, origin: Origin | None) -> Problem | None:
+    """Which of the files that the checker is to read is not one of the model."""
     check = certificate.check
     if check is None or origin is None:
         return None
-    if check.reading != origin.reading:
-        return Problem("check.reading", f"is {check.reading!r}; the folder is read as {origin.reading!r}")
     here = origin.hashes
     for name in sorted({*check.files, *here}):
         if check.files.get(name) != here.get(name):

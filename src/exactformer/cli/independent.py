@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactformer.cli.common import BAD_INPUT, INTERNAL, REFUTED, paint, refuse
+from exactformer.cli.inputs import opened
 from exactformer.files import usual_mode, whole_file
 from exactformer.messages import Refused
 from exactformer.painting import judged
@@ -27,20 +28,30 @@ _MOST = 256  # processes of the checker
 def verified_independently(source: str, file: Path, witness: Path | None, workers: int | None) -> int:
     """The status of the checker, which sees neither this program nor what is installed beside it.
 
-    It proves its own table, so the file is looked at first: is it as it was written, and does the table follow from the tokens?
+    It proves its own table, so the file is looked at first: is it as it was written, and about this model, and does the table
+    follow from the tokens?
     """
     import exactformer_check
     from exactformer.certificates.file import read
-    from exactformer.certificates.verifying import TORN, Problem, check_problem
+    from exactformer.certificates.verifying import TORN, Problem, check_problem, doubted, other_files
     from exactformer.proofs.runner import cores
     from exactformer.worksheets.models import place_of
 
     folder = place_of(source)
     refuse(not folder.is_dir(), f"{source}: --independent checks certificates of model folders")
     written = read(file)
-    problem = check_problem(written.certificate)
-    if not written.intact:
-        problem = Problem("sha256", TORN)
+    certificate = written.certificate
+    if certificate.check is None:
+        raise Refused(
+            f"{file}: has nothing for the checker: it is not about a model folder, or not about one that the checker knows"
+        )
+    worksheet = opened(source, reading=certificate.check.reading)
+    problem = check_problem(certificate) if written.intact else Problem("sha256", TORN)
+    if problem is None:
+        with Progress() as progress:
+            problem = doubted(certificate, worksheet.model, worksheet.origin, progress) or other_files(
+                certificate, worksheet.origin
+            )
     if problem is not None:
         click.echo(judged(f"refused: {file}, line {written.line(problem.place)}: {problem}", False, paint()))
         return REFUTED
@@ -78,7 +89,8 @@ def write_witness(certificate: Certificate, origin: Origin | None, path: Path) -
     checker: Any = import_module("exactformer_check")
     if certificate.check is None or origin is None:
         raise Refused(
-            "--witness: this certificate has nothing for the checker: it is not about a model folder, or no token is proved"
+            "--witness: this certificate has nothing for the checker: it is not about a model folder, or not about one that the "
+            "checker knows, or no token is proved"
         )
     try:
         with whole_file(path, usual_mode()) as file, Progress() as progress:

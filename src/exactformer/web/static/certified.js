@@ -255,7 +255,7 @@ export class Certified {
           "Check it again with ",
           h("code", {}, "exactformer certify MODEL --verify certificate.json"),
           ", or with Python alone: ",
-          h("code", {}, "python exactformer_check.py certificate.json MODEL"),
+          h("code", {}, "exactformer certify MODEL --verify certificate.json --independent"),
         ),
       ),
       tell,
