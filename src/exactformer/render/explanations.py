@@ -7,17 +7,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from exactformer.arithmetics import one_by_one
 from exactformer.messages import printable
-from exactformer.numbers.balls import presented
 from exactformer.render import json as as_json
 from exactformer.render.layout import verdict
 from exactformer.render.values import midpoint, show
 from exactformer.trace import Contribution, Explanation, Lens
 from exactformer.trace.ablation import Ablation, sign
-from exactformer.trace.explanation import summed
 
 _BAR, _SHORTEST, _LONGEST = 24, 8, 40  # columns of the longest bar, if it can be, or at least; and of a number
 _MOST = 5  # parts of a head or an MLP that are shown
@@ -104,18 +99,12 @@ def _rows(each: Contribution, found: Explanation, most: int) -> list[tuple[str, 
 
 
 def largest_parts(each: Contribution, found: Explanation, most: int) -> tuple[list[Contribution], Contribution | None]:
-    """The `most` largest parts in their order, and all others as one, so that they add up; where none is asked for, neither.
-
-    The sum of the others is computed from them as the parts were: an exact number, a ball that holds it, or a rounded float.
-    """
+    """The `most` largest parts in their order, and all others as one, so that they add up; where none is asked for, neither."""
     by_size = sorted(range(len(each.parts)), key=lambda n: abs(midpoint(each.parts[n].value)), reverse=True)
     shown, left = ([each.parts[n] for n in sorted(places)] for places in (by_size[:most], by_size[most:]))
     if not shown or not left:
         return shown, None
-    ops = one_by_one(found.arithmetic)
-    total = np.array([summed([part.value for part in left], ops)], dtype=object if ops.numbers != "floats" else None)
-    name = f"{len(left):,} other {left[0].name.split()[0]}{'s' * (len(left) != 1)}"
-    return shown, Contribution(name, presented(ops.settle(total)[0]))
+    return shown, found.together(left, f"{len(left):,} other {left[0].name.split()[0]}{'s' * (len(left) != 1)}")
 
 
 def part_name(part: Contribution, found: Explanation) -> str:
