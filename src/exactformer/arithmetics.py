@@ -63,3 +63,12 @@ def adjoints(name: str) -> Adjoints:
         others = ", ".join(able(lambda kind: kind.differentiates))
         raise ConfigError(name, f"this arithmetic computes whole passes forwards; gradients go with {others}")
     return found
+
+
+def one_by_one(name: str) -> Adjoints:
+    """For what is computed with single numbers of a pass: its own arithmetic; the balls of whole layers are balls.
+
+    >>> one_by_one("exact").name, one_by_one("certified").name
+    ('exact', 'arb')
+    """
+    return adjoints(name if kind(name).stepwise else "arb")

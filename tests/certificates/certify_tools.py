@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import numpy as np
 from gpt2_files import small_config, small_tensors, write_folder
 
 from exactformer import cli
@@ -41,11 +42,16 @@ def run(*args: str) -> Done:
     )  # signs of life of a slow machine
 
 
-def write_model(folder: Path, tensors: dict[str, Any] | None = None, positions: int = 16, vocabulary: int = 40) -> Path:
+def write_model(
+    folder: Path, tensors: dict[str, Any] | None = None, positions: int = 16, vocabulary: int = 40, dtype: str = "F32"
+) -> Path:
     """Two blocks of width 8."""
     sizes = {"layers": 2, "dim": 8, "inner": 32, "positions": positions, "vocabulary": vocabulary}
     config = small_config(n_embd=8, n_positions=positions, vocab_size=vocabulary)
-    return write_folder(folder, config, small_tensors(**sizes) | (tensors or {}))
+    given = small_tensors(**sizes) | (tensors or {})
+    if dtype == "BF16":
+        given = {name: np.asarray(values, dtype=np.float32).view(np.uint32) >> 16 for name, values in given.items()}
+    return write_folder(folder, config, given, dtype)
 
 
 def small_model(folder: Path, **changes: Any) -> Model:

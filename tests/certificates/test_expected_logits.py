@@ -81,6 +81,40 @@ def test_a_network_that_applies_another_norm_is_not_the_one_that_was_meant(folde
     assert ": this is not the network that wrote it (up to " in line
 
 
+@pytest.mark.parametrize(("dtype", "kind"), [("BF16", "bfloat16"), ("F16", "float16")])  # float16 does well here
+def test_a_run_in_the_16_bits_of_the_weights_is_told_of_the_tolerance(tmp_path: Path, dtype: str, kind: str) -> None:
+    folder = write_model(tmp_path / "m", dtype=dtype)
+    path, written = tmp_path / "logits.npy", tmp_path / "out"
+    logits = logits_of(folder, kind).astype(np.float32)
+    logits[0, 7] += 0.01 * np.abs(logits).max() if kind == "float16" else 0
+    np.save(path, logits)
+    done = certified(folder, path)
+    assert done.returncode == 1
+    line = done.stdout.splitlines()[-1]
+    assert done.stderr == f"exactformer: {line}\n"
+    assert ": too far off for a run in float32 (up to " in line
+    assert f" is allowed); the weights are {kind}, and a run in {kind} may be as far off: if yours was, give --tolerance " in line
+    tolerance = line.split("--tolerance ")[1].split(",")[0]
+    assert certified(folder, path, "--tolerance", tolerance).returncode == 0
+    certified(folder, path, "--format", "html", "-o", str(written))
+    assert f"give --tolerance {tolerance}, or run it in float32" in written.read_text(encoding="utf-8")
+    np.save(path, logits_of(folder, "float32"))  # the same weights, run in float32
+    assert certified(folder, path).returncode == 0
+
+
+def test_what_16_bits_do_not_explain_is_another_network(folder: Path, tmp_path: Path) -> None:
+    short = write_model(tmp_path / "m", dtype="BF16")
+    path = tmp_path / "logits.npy"
+    for model, by, options in ((short, 0.06, ()), (folder, 0.01, ()), (short, 0.01, ("--tolerance", "0.001"))):
+        logits = logits_of(model, "float32")
+        logits[1, 17] += by * np.abs(logits).max()
+        np.save(path, logits)
+        done = certified(model, path, *options)
+        assert done.returncode == 1
+        assert ": this is not the network that wrote it (up to " in done.stderr
+        assert "--tolerance" not in done.stderr
+
+
 def test_the_entry_that_is_furthest_off_is_named(folder: Path, tmp_path: Path) -> None:
     logits = logits_of(folder, "float32")
     logits[1, 17] += 2

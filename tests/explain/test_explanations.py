@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 
@@ -12,8 +13,10 @@ from exactformer.arithmetics import adjoints
 from exactformer.model import Model
 from exactformer.model.breaking import broken
 from exactformer.model.errors import InputError
-from exactformer.numbers import exact, exp
+from exactformer.numbers import Number, exact, exp
 from exactformer.numbers.decide import prove_zero
+from exactformer.numbers.enclosure import ball
+from exactformer.render import explanations
 from exactformer.trace import Explanation, Trace, run
 from exactformer.trace.explanation import DoesNotAddUp, proof_of_sum, summed
 from exactformer.worksheets import load
@@ -57,6 +60,47 @@ def test_a_changed_contribution_is_noticed(induction: Trace, by: str) -> None:
     for n in range(len(found.contributions)):
         with pytest.raises(DoesNotAddUp):
             changed(found, n, exact(by)).proved(adjoints("exact"))
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "arb", "certified"])
+@pytest.mark.parametrize(("source", "most"), [("capstone", 1), ("induction", 1), ("modular", 5), ("modular", 1)])
+def test_what_is_shown_and_the_others_add_up(source: str, most: int, arithmetic: str) -> None:
+    found = load(source).trace(None if source != "induction" else "a b a", arithmetic).explain()
+    written = {each["name"]: each for each in explanations.document(found, most=most)["contributions"]}
+    lines = [line.split("  ")[2].strip() for line in explanations.text(found, most=most).splitlines() if line.startswith("    ")]
+    told = []
+    for each in (each for each in found if each.parts):
+        shown, others = explanations.largest_parts(each, found, most)
+        assert written[each.name]["shown"] == [part.name for part in shown]
+        told += [explanations.part_name(part, found) for part in shown]
+        if len(each.parts) <= most:
+            assert (others, len(shown)) == (None, len(each.parts))
+            assert "others" not in written[each.name]
+            continue
+        assert others is not None
+        left = len(each.parts) - most
+        assert others.name.startswith(f"{left} other ")
+        assert written[each.name]["others"]["name"] == others.name
+        told.append(others.name)
+        total = sum((part.value for part in shown), others.value)
+        assert isinstance(others.value, Number if arithmetic == "exact" else arb)
+        enclosed, whole = (ball(value, 1024) if arithmetic == "exact" else value for value in (total, each.value))
+        assert enclosed.overlaps(whole)
+        assert enclosed.rad() < (1e-290 if arithmetic == "exact" else 1e-9)
+    assert lines == told
+
+
+def test_the_command_shows_the_others_in_both_formats(capsys: pytest.CaptureFixture[str]) -> None:
+    found = load("modular").trace().explain()
+    mlp = found["blocks.0.mlp"].parts
+    least = sorted(mlp, key=lambda part: abs(part.value.to_float()))[:59]
+    others = sum(part.value.to_float() for part in least)
+    row = next(line for line in str(found).splitlines() if "other units" in line).split()
+    assert row[:4] == ["59", "other", "units", "≈"]
+    assert float(row[4]) == pytest.approx(others)
+    written = json.loads(explanations.json_text(found))["contributions"]
+    assert next(each for each in written if each["name"] == "blocks.0.mlp")["others"]["size"] == pytest.approx(others)
+    assert "other" not in explanations.text(found, most=0) + explanations.text(found, most=64)
 
 
 def test_random_changes_are_noticed_and_no_others() -> None:

@@ -26,6 +26,14 @@ def test_a_logit_is_drawn_as_bars_that_are_proved_to_add_up(visit: Visit, page: 
     assert Axe().run(page).response["violations"] == []
 
 
+def test_units_that_are_not_drawn_are_one_bar(visit: Visit, page: Page) -> None:
+    visit("#modular/explain")
+    bars = page.locator(".explaining .bars li")
+    expect(bars.filter(has_text="· unit ")).to_have_count(5)
+    row = next(line for line in str(load("modular").trace().explain()).splitlines() if "other units" in line)
+    expect(bars.filter(has_text="59 other units")).to_contain_text(row.split()[4][:8])
+
+
 def test_the_lens_tells_the_token_after_each_block_as_the_command_line_does(visit: Visit, page: Page) -> None:
     trace = load("induction").trace("a b a")
     visit("#induction/explain?edit=tokens%3Da%20b%20a")

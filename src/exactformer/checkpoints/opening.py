@@ -62,6 +62,11 @@ class Origin:
         """SHA-256 by name."""
         return {name: _hash(self.folder / name) for name in self.files}
 
+    @cached_property
+    def dtype(self) -> str:
+        """The kind of number that most of its weights are stored in: F64, F32, F16 or BF16."""
+        return _sizes(_tensors(self.folder)).most_common(1)[0][0]
+
 
 def _hash(path: Path) -> str:
     with path.open("rb") as file:
@@ -157,10 +162,16 @@ def outline_checkpoint(path: Path | str, vocabulary: Sequence[str] | None = None
     name = config.resolve().parent.name if config.name == "config.json" else config.stem
     if tensors is None:
         return Outline(model, name, None, _dtype(fields), 0)
+    sizes = _sizes(tensors)
+    return Outline(model, name, path, sizes.most_common(1)[0][0], sizes.total())
+
+
+def _sizes(tensors: Mapping[str, Tensor]) -> Counter[str]:
+    """How many bytes there are of each kind of number."""
     sizes: Counter[str] = Counter()
     for tensor in tensors.values():
         sizes[tensor.dtype] += tensor.bytes
-    return Outline(model, name, path, sizes.most_common(1)[0][0], sizes.total())
+    return sizes
 
 
 def _dtype(fields: Fields) -> str:

@@ -96,7 +96,7 @@ def _explanation(
 
     token, over = (logit, None) if lead is None else lead
     found = trace.explain(token, over, place)
-    shown = explanations.text(found, digits, most, room) if form == "text" else explanations.json_text(found, digits)
+    shown = explanations.text(found, digits, most, room) if form == "text" else explanations.json_text(found, digits, most)
     return shown, found.proof in ("equal", "enclosed")
 
 

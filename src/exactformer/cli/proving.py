@@ -65,6 +65,13 @@ class Run:
 
         return namer(self.worksheet)
 
+    @cached_property
+    def stored(self) -> str:
+        """The kind of number of the weights, where nobody said what tolerance the logits have, and they are too far off."""
+        origin = self.worksheet.origin
+        asked = self.expected is not None and self.expected.agrees is False and self.tolerance is None
+        return origin.dtype if asked and origin is not None else ""
+
     @property
     def heading(self) -> str:
         from exactformer.render.certificates import heading
@@ -158,7 +165,7 @@ class Run:
             click.echo(f"exactformer: the audit contradicts it: {self.audit.contradictions[0]}", err=True)
             return REFUTED
         if self.expected is not None and not self.expected.agrees:
-            click.echo(f"exactformer: {expected_text(self.expected, self.name)}", err=True)
+            click.echo(f"exactformer: {expected_text(self.expected, self.name, self.stored)}", err=True)
             return REFUTED if self.expected.agrees is False else UNDECIDED
         last = self.claims[-1]
         if last.token is None:
@@ -196,7 +203,8 @@ class Run:
             emit(certificates.as_json(certificate, self.audit, self.floats, self.expected), self.output)
             return
         if self.form == "html":
-            emit(page(certificate, self.title, self.name, self.audit, self.floats, self.expected, self.reads), self.output)
+            looked = (self.audit, self.floats, self.expected)
+            emit(page(certificate, self.title, self.name, *looked, self.reads, self.stored), self.output)
             return
         colours = paint(self.output)
         parts = [] if self.streams else [self.heading]
@@ -204,6 +212,6 @@ class Run:
             parts += [certificates.claim_text(claim, n, self.name, colours) for n, claim in enumerate(self.claims, start=1)]
         parts += [self._whole_text()]
         parts += [] if self.audit is None else [certificates.audit_text(self.audit)]
-        parts += [] if self.expected is None else [f"\n{certificates.expected_text(self.expected, self.name)}\n"]
+        parts += [] if self.expected is None else [f"\n{certificates.expected_text(self.expected, self.name, self.stored)}\n"]
         parts += [certificates.floats_text(errors, self.name) for errors in self.floats]
         emit(fitted("".join(parts), self.output), self.output)

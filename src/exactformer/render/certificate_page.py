@@ -44,8 +44,12 @@ def page(
     floats: Sequence[FloatErrors] = (),
     expected: Expected | None = None,
     read: Name | None = None,
+    stored: str = "",
 ) -> str:
-    """HTML that stands alone. `name` says what outputs are called, `read` the tokens of the input: the same, as a rule."""
+    """HTML that stands alone. `name` says what outputs are called, `read` the tokens of the input: the same, as a rule.
+
+    `stored`: see `expected_text`.
+    """
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     parts = [f"<h1>{escape(title)}</h1>", claims_html(certificate, name, read)]
     if audit is not None:
@@ -53,7 +57,7 @@ def page(
         parts.append(f'<h2>Audit</h2><p class="{kind}">{escape(audit_text(audit).strip())}</p>')
     if expected is not None:
         kind = "right" if expected.agrees else "wrong"
-        parts.append(f'<h2>Expected logits</h2><p class="{kind}">{escape(expected_text(expected, name))}</p>')
+        parts.append(f'<h2>Expected logits</h2><p class="{kind}">{escape(expected_text(expected, name, stored))}</p>')
     parts += [_floats(errors, name) for errors in floats]
     rows = "".join(
         f"<tr><td>{escape(key)}</td><td><code>{escape(value)}</code></td></tr>" for key, value in certificate.versions.items()

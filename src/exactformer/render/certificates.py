@@ -12,7 +12,7 @@ from exactformer.certificates.audit import Audit
 from exactformer.certificates.certificate import Certificate, Claim
 from exactformer.certificates.comparison import FloatErrors, StepErrors
 from exactformer.certificates.ends import ends, proved_digits, upwards
-from exactformer.certificates.expected import Expected
+from exactformer.certificates.expected import SHARES, Expected
 from exactformer.certificates.file import document
 from exactformer.certified.bounds import FLOOR
 from exactformer.painting import Paint, judged, plain
@@ -22,6 +22,8 @@ Name = Callable[[int], str]  # what a token is called
 _BARS = "▁▂▃▄▅▆▇█"
 _SHOWN = 10  # contradictions
 _REPORT = "exactformer certified report 1"
+# How far a run in 16 bits may be off, as a share of the largest logit: several times more than library runs of 24 blocks were
+_SIXTEEN = {"F16": ("float16", SHARES["float16"]), "BF16": ("bfloat16", Fraction(1, 20))}
 
 
 def heading(title: str, ids: Sequence[int], name: Name) -> str:
@@ -108,8 +110,11 @@ def audit_text(audit: Audit) -> str:
     return f"\naudit: CONTRADICTED {len(audit.contradictions):,} times, by balls of {audit.bits} bits\n{shown}\n"
 
 
-def expected_text(expected: Expected, name: Name) -> str:
-    """Whether the logits of a file are those of the network, with what is proved of it."""
+def expected_text(expected: Expected, name: Name, stored: str = "") -> str:
+    """Whether the logits of a file are those of the network, with what is proved of it.
+
+    `stored` is the kind of number of the weights (`BF16`), given where the tolerance is that of the kind of the logits.
+    """
     allowed = f"up to {float(expected.tolerance):.3g} is allowed"
     if expected.agrees:
         return f"{expected.name}: the logits agree within {upwards(expected.high)} (proved; {allowed})"
@@ -119,7 +124,21 @@ def expected_text(expected: Expected, name: Name) -> str:
     proved = f"the proved value is {proved_digits(*expected.proved, 6)}"
     if expected.agrees is None:
         return f"{expected.name}: undecided: {where}, {proved} ({allowed})"
+    if short := _short_run(expected, stored):
+        return f"{expected.name}: {where}, {proved}: too far off for a run in {expected.kind} ({allowed}); {short}"
     return f"{expected.name}: {where}, {proved}: this is not the network that wrote it ({allowed})"
+
+
+def _short_run(expected: Expected, stored: str) -> str:
+    """What is to be done where a run in the 16 bits of the weights would explain the difference; else nothing."""
+    if stored not in _SIXTEEN or not math.isfinite(expected.high):
+        return ""
+    kind, share = _SIXTEEN[stored]
+    usual = expected.tolerance / SHARES[expected.kind] * share
+    if Fraction(expected.high) > usual:
+        return ""
+    run = f"the weights are {kind}, and a run in {kind} may be as far off"
+    return f"{run}: if yours was, give --tolerance {upwards(float(usual))}, or run it in float32"
 
 
 def floats_text(errors: FloatErrors, name: Name) -> str:

@@ -15,6 +15,7 @@ from exactformer.trace import Contribution, Explanation, Lens
 from exactformer.trace.ablation import Ablation, sign
 
 _BAR, _SHORTEST, _LONGEST = 24, 8, 40  # columns of the longest bar, if it can be, or at least; and of a number
+_MOST = 5  # parts of a head or an MLP that are shown
 PROOFS = {
     "equal": "proved: the contributions add up to it exactly",
     "enclosed": "proved: each contribution lies in its enclosure, and the enclosure of their sum holds it",
@@ -28,8 +29,8 @@ LENS = "what the final norm and the unembedding make of the stream there"
 _CHANGES = {1: "rises", 0: "stays the same", -1: "falls", None: "may rise or fall"}
 
 
-def text(found: Explanation, digits: int = 12, most: int = 5, width: int | None = None) -> str:
-    """The contributions in the order of the pass, each with a bar; of sources and units the `most` largest.
+def text(found: Explanation, digits: int = 12, most: int = _MOST, width: int | None = None) -> str:
+    """The contributions in the order of the pass, each with a bar; of sources and units the `most` largest, and the others as one.
 
     Where there is room for no bar beside them, numbers and bars stand below the names.
     """
@@ -91,10 +92,19 @@ def said(found: Explanation) -> list[str]:
 
 
 def _rows(each: Contribution, found: Explanation, most: int) -> list[tuple[str, Any]]:
-    """A contribution and the largest of its parts."""
+    """A contribution, the largest of its parts, and the others."""
+    shown, others = largest_parts(each, found, most)
+    rows = [(each.name, each.value), *((f"  {part_name(part, found)}", part.value) for part in shown)]
+    return rows if others is None else [*rows, (f"  {others.name}", others.value)]
+
+
+def largest_parts(each: Contribution, found: Explanation, most: int) -> tuple[list[Contribution], Contribution | None]:
+    """The `most` largest parts in their order, and all others as one, so that they add up; where none is asked for, neither."""
     by_size = sorted(range(len(each.parts)), key=lambda n: abs(midpoint(each.parts[n].value)), reverse=True)
-    shown = [each.parts[n] for n in sorted(by_size[:most])]
-    return [(each.name, each.value), *((f"  {part_name(part, found)}", part.value) for part in shown)]
+    shown, left = ([each.parts[n] for n in sorted(places)] for places in (by_size[:most], by_size[most:]))
+    if not shown or not left:
+        return shown, None
+    return shown, found.together(left, f"{len(left):,} other {left[0].name.split()[0]}{'s' * (len(left) != 1)}")
 
 
 def part_name(part: Contribution, found: Explanation) -> str:
@@ -115,8 +125,8 @@ def _bar(value: float, longest: float, room: int) -> str:
     return ("-" if value < 0 else "+") * columns
 
 
-def document(found: Explanation, digits: int = 12, write: Write = as_json.value) -> dict[str, Any]:
-    """docs/json.md describes it; the page writes numbers in its own way."""
+def document(found: Explanation, digits: int = 12, write: Write = as_json.value, most: int = _MOST) -> dict[str, Any]:
+    """docs/json.md describes it; the page writes numbers in its own way, and shows what is `shown`."""
     return {
         **_about("explanation", found),
         "token": found.token,
@@ -125,18 +135,27 @@ def document(found: Explanation, digits: int = 12, write: Write = as_json.value)
         "value": write(found.value, digits),
         "proof": found.proof,
         "norms": list(found.norms),
-        "contributions": [_contribution(each, digits, write) for each in found],
+        "contributions": [_with_parts(each, found, digits, write, most) for each in found],
     }
+
+
+def _with_parts(each: Contribution, found: Explanation, digits: int, write: Write, most: int) -> dict[str, Any]:
+    """All parts; which of them are shown, and what the others are together."""
+    result = _contribution(each, digits, write)
+    if not each.parts:
+        return result
+    shown, others = largest_parts(each, found, most)
+    result |= {"parts": [_contribution(part, digits, write) for part in each.parts], "shown": [part.name for part in shown]}
+    return result if others is None else result | {"others": _contribution(others, digits, write)}
 
 
 def _contribution(each: Contribution, digits: int, write: Write) -> dict[str, Any]:
     size = midpoint(each.value)
-    result = {"name": each.name, "value": write(each.value, digits), "size": size if math.isfinite(size) else None}
-    return result | ({"parts": [_contribution(part, digits, write) for part in each.parts]} if each.parts else {})
+    return {"name": each.name, "value": write(each.value, digits), "size": size if math.isfinite(size) else None}
 
 
-def json_text(found: Explanation, digits: int = 12) -> str:
-    return _dumped(document(found, digits))
+def json_text(found: Explanation, digits: int = 12, most: int = _MOST) -> str:
+    return _dumped(document(found, digits, most=most))
 
 
 def lens_text(found: Lens) -> str:

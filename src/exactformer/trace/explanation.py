@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from flint import arb
 
+from exactformer.arithmetics import one_by_one
 from exactformer.model.arithmetics.roles import Adjoints
 from exactformer.numbers import Exact, Named, Number, Undecided
+from exactformer.numbers.balls import presented
 from exactformer.numbers.enclosure import ball
 from exactformer.numbers.order import compare
 from exactformer.showing import Shown
@@ -62,6 +64,12 @@ class Explanation(Shown):
             if least == "undecided":  # a question about one of these numbers takes seconds, and the others are made of the same
                 break
         return least
+
+    def together(self, parts: Sequence[Contribution], name: str) -> Contribution:
+        """Several parts as one, their sum: an exact number, a ball that holds it, or a rounded float, as the parts are."""
+        ops = one_by_one(self.arithmetic)
+        total = np.array([summed([part.value for part in parts], ops)], dtype=None if ops.numbers == "floats" else object)
+        return Contribution(name, presented(ops.settle(total)[0]))
 
     def __getitem__(self, name: str) -> Contribution:
         for each in self.contributions:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactformer.arithmetics import adjoints, arithmetic, kind
+from exactformer.arithmetics import arithmetic, kind, one_by_one
 from exactformer.messages import quoted
 from exactformer.model import Choice, InputError, Model, Step, Values, forward
 from exactformer.model.arithmetics.roles import Adjoints
@@ -96,7 +96,7 @@ class Trace(Plotted, Steps):
 
     def going_on(self) -> Adjoints:
         """The arithmetic for what is computed with its numbers one by one: its own; the balls of whole layers are balls."""
-        return adjoints(self.arithmetic if kind(self.arithmetic).stepwise else "arb")
+        return one_by_one(self.arithmetic)
 
     def explain(self, token: str | None = None, over: str | None = None, position: int = -1) -> Explanation:
         """Where a logit comes from, or the lead of one over another: docs/explain.md."""

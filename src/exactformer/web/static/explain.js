@@ -164,8 +164,8 @@ function field(label) {
 
 function told({ token, over, value, told: proof, step, norms, contributions, tokens }) {
   const what = over === null ? `the logit of ${token}` : `the lead of ${token} over ${over}`;
-  const longest = largestOf(contributions.flatMap(({ size, parts = [] }) => [size, ...parts.map((part) => part.size)]));
-  const rows = contributions.flatMap((each) => [bar(each, longest, each.name), ...largest(each, longest, tokens)]);
+  const longest = largestOf(contributions.flatMap((each) => [each.size, ...drawn(each).map((part) => part.size)]));
+  const rows = contributions.flatMap((each) => [bar(each, longest, each.name), ...drawn(each).map((part) => bar(part, longest, titled(part, tokens)))]);
   return [
     h("p", { class: "told" }, `${what} is `, number(value), ` (${proof})`),
     scrolling(h("div", { class: "bars" }, h("ol", {}, rows)), "Contributions"),
@@ -194,15 +194,15 @@ function changed(found) {
   ];
 }
 
-/** The largest of the source positions of a head, or of the units of an MLP. */
-function largest({ parts = [] }, longest, tokens) {
-  const sorted = [...parts].sort((a, b) => Math.abs(b.size) - Math.abs(a.size)).slice(0, 5);
-  return parts
-    .filter((part) => sorted.includes(part))
-    .map((part) => {
-      const [what, n] = part.name.split(" ");
-      return bar(part, longest, what === "position" ? `· ${part.name} ${tokens[Number(n)]}` : `· ${part.name}`);
-    });
+/** The largest of the source positions of a head, or of the units of an MLP, and the sum of the others. */
+function drawn({ parts = [], shown = [], others }) {
+  const largest = parts.filter(({ name }) => shown.includes(name));
+  return others ? [...largest, others] : largest;
+}
+
+function titled({ name }, tokens) {
+  const [what, n] = name.split(" ");
+  return what === "position" ? `· ${name} ${tokens[Number(n)]}` : `· ${name}`;
 }
 
 function largestOf(sizes) {
