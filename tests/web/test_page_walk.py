@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from mpmath import mp
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from web.models import one_head_worksheet
 
@@ -360,3 +360,23 @@ def test_no_width_makes_the_page_scroll_sideways(visit: Visit, page: Page, width
     ):
         visit(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+def test_numbers_that_come_late_do_not_hide_the_step_that_is_meant_by_then(visit: Visit, page: Page) -> None:
+    held: list[Route] = []
+    page.route(
+        "**/api/values", lambda route: held.append(route) if '"probs"' in (route.request.post_data or "") else route.continue_()
+    )
+    visit("#capstone?step=logits")
+    page.wait_for_selector(".step table")
+    page.locator("body").press("ArrowRight")
+    page.locator("body").press("ArrowRight")
+    wait_for_step(page, "token")
+    page.wait_for_timeout(1500)  # as long as a reader waits until the page says that it computes the probabilities
+    wait_for_step(page, "token")
+    assert held
+    for route in held:
+        route.continue_()
+    page.locator("body").press("ArrowLeft")
+    wait_for_step(page, "probs")
+    page.wait_for_selector(".step:not(.computing) table")

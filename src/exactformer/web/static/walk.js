@@ -116,16 +116,18 @@ export class Walk {
     const { book } = this;
     const pattern = this.stages.flatMap((stage) => stage.steps).filter((name) => name.endsWith(".pattern"));
     const names = [step.name, ...step.reads, ...pattern];
-    const timer = setTimeout(() => this.stage.replaceChildren(computing(step)), PATIENCE);
+    const key = this.key;
+    const meant = () => this.key === key; // a reader in haste is at another step when the numbers of this one come
+    const timer = setTimeout(() => meant() && this.stage.replaceChildren(computing(step)), PATIENCE);
     try {
       await Promise.all([book.need(names), book.base?.need(names.filter((name) => book.base.has(name)))]);
     } catch (error) {
-      if (error.name !== "AbortError" && this.key === `${step.name} ${head} ${this.route.as}`) this.stage.replaceChildren(problem(error.message));
+      if (error.name !== "AbortError" && meant()) this.stage.replaceChildren(problem(error.message));
       return;
     } finally {
       clearTimeout(timer);
     }
-    if (this.key !== `${step.name} ${head} ${this.route.as}`) return;
+    if (!meant()) return;
     this.view = new StepView(book, step, {
       head,
       position,
