@@ -35,7 +35,7 @@ from fractions import Fraction
 from io import StringIO
 from itertools import accumulate, repeat
 from multiprocessing import parent_process
-from operator import add, getitem, mul
+from operator import add, mul
 
 LARGEST = 1 << 20  # bytes of the JSON of a model
 LONGEST = 1 << 23  # bytes of a certificate
@@ -43,8 +43,7 @@ WORK = 1 << 20  # positions times bits
 SPACE = 1 << 34  # bits of the rows of all positions
 FEWEST, MOST = 32, 4000  # bits
 ROOM = 128  # more bits for rotary angles
-CHUNK = 1 << 19  # weights that are read at a time
-NEAR = 1 << 19  # bits that are multiplied at a time
+CHUNK = 1 << 20  # weights that are read at a time
 
 class Refused(Exception):
     """What is claimed is not shown. It may still be true."""
@@ -227,38 +226,30 @@ class Weights:
         columns = [slice(i, count, length) for i in range(length)]
         return (rows, columns) if self.by_rows else (columns, rows)
 
-    def norms(self):
-        """More than 2^32 times the norms of the columns: math.hypot is right to 2^-41 (L2)."""
-        floats = self.floats()
-        found = (math.hypot(*floats[line]).as_integer_ratio() for line in self.lines()[0])
-        return [n * (2**40 + 1) // (d * 2**8) + 1 for n, d in found]
-
     def parts(self):
         """The integers as parts, mostly of 24 bits, times powers of 2, which the keys name (L1)."""
-        if self.double or not self.low:
+        count, tops, seconds = self.inputs * self.outputs, self.raw[3::4], self.raw[2::4]
+        known = [top for top in range(256) if top in tops]
+        if self.double or not self.low or len(known) > 128:
             scaled = map(mul, self.floats(), repeat(2.0**self.scale))
-            return list(map(math.floor, scaled)), bytes(self.inputs * self.outputs), [1]
-        ones = int.from_bytes(b"\1\0\0\0" * (len(self.raw) // 4), "little")
-        floats = int.from_bytes(self.raw, "little")
-        signs, parts = floats >> 31 & ones, floats & (2**23 - 1) * ones | ones << 23
-        parts = (parts ^ (signs << 32) - signs) + signs  # -n is n with all bits changed, plus 1
-        exponents = (floats << 1).to_bytes(len(self.raw) + 1, "little")[3::4]
-        known = [e for e in range(256) if e in exponents]
-        powers = [1 << e - 150 + self.scale if e else 0 for e in known]
-        keys = exponents.translate(bytes(known.index(e) if e in known else 0 for e in range(256)))
-        return array("i", parts.to_bytes(len(self.raw), "little")), keys, powers
+            return list(map(math.floor, scaled)), bytes(count), [1]
+        parts = bytearray(self.raw)
+        parts[2::4] = seconds.translate(bytes(byte | 128 for byte in range(256)))
+        parts[3::4] = bytes(count)
+        ranks = bytes(2 * known.index(top) if top in known else 0 for top in range(256))
+        pairs = tops.translate(ranks), seconds.translate(bytes(byte >> 7 for byte in range(256)))
+        keys = sum(int.from_bytes(each, "little") for each in pairs).to_bytes(count, "little")
+        exponents = ((top, 2 * (top & 127) + last) for top in known for last in (0, 1))
+        powers = [(-1 if top > 127 else 1) << e - 150 + self.scale if e > 1 else 0
+                  for top, e in exponents]
+        return array("i", bytes(parts)), keys, powers
 
     def dots(self, numbers, lines):
-        """For each of these lines of weights: they times the numbers, added up."""
-        parts, keys, powers = self.parts()
-        parts, keys = ([all_of[line] for line in lines] for all_of in (parts, keys))
-        sums, most = [0] * len(lines), max(map(int.bit_length, numbers))
-        step = max(8, NEAR // (most + 1))  # as many as stay in the processor's cache
-        for first in range(0, len(numbers), step):
-            here = slice(first, first + step)
-            multiples = [[number * power for power in powers] for number in numbers[here]]
-            for n, (part, key) in enumerate(zip(parts, keys)):
-                sums[n] += sum(map(mul, part[here], map(getitem, multiples, key[here])))
+        """These numbers times lines of weights, one each, added up."""
+        (parts, keys, powers), sums = self.parts(), repeat(0)
+        for number, line in zip(numbers, lines):
+            multiple = [number * power for power in powers].__getitem__
+            sums = list(map(add, sums, map(mul, map(multiple, keys[line]), parts[line])))
         return sums
 
 def read_tensors(file, name):
@@ -299,6 +290,11 @@ def norm_up(row):
     """More than the norm of integers."""
     return root_up(sum(map(mul, row, row)))
 
+def norms(lines):
+    """More than 2^32 times the norms of lines of floats: math.hypot is right to 2^-41 (L2)."""
+    found = (math.hypot(*line).as_integer_ratio() for line in lines)
+    return [n * (2**40 + 1) // (d * 2**8) + 1 for n, d in found]
+
 def largest(rows):
     return max(max(max(row), -min(row)) for row in rows)
 
@@ -306,8 +302,8 @@ def exp_minus(y, bits):
     """e^-y for y >= 0, off by less than one ulp; exactly 1 for y = 0 (L3)."""
     if y >> bits >= bits:
         return 0
-    unit, halvings = bits + 64, 8 + (y >> bits).bit_length()
-    x = y << 64 - halvings  # y / 2^halvings < 2^-8, exactly
+    unit, halvings = bits + 64, 14 + (y >> bits).bit_length()
+    x = y << 64 - halvings  # y / 2^halvings < 2^-14, exactly
     total, term, k = 1 << unit, 1 << unit, 0
     while term:
         k += 1
@@ -571,7 +567,7 @@ class Work:
 
 def entry_bytes(largest, size, terms):
     """A sum of products fits into so many bytes, with its sign (L10)."""
-    return (largest.bit_length() + size + terms.bit_length() + 2) // 8 + 1
+    return (largest.bit_length() + size + terms.bit_length()) // 8 + 1
 
 def entries(digits, width):
     """The integers that digits of `width` bytes are, less one half of 256^width."""
@@ -586,16 +582,17 @@ def multiplied(w, rows, width, digits):
         for row in reversed(rows):
             packed = [(number << 8 * width) + a for number, a in zip(packed, row)]
         offset = sum(1 << 8 * width * (t + 1) - 1 for t in range(len(rows)))
-        totals = (total + offset for total in w.dots(packed, columns))
+        totals = (total + offset for total in w.dots(packed, inputs))
         digits = b"".join(total.to_bytes(width * len(rows), "little") for total in totals)
     else:
         products = entries(digits, width)
         random = [secrets.randbits(96) for _ in columns]  # drawn when the products are fixed
-        image = w.dots(random, inputs)
+        image = w.dots(random, columns)
         for t, row in enumerate(rows):
             same = sum(map(mul, random, products[t :: len(rows)])) == sum(map(mul, row, image))
             need(same, "the witness has a wrong product", Refused)
-    return digits, w.norms()
+    floats = w.floats()
+    return digits, norms(floats[line] for line in columns)
 
 def products(x, matrix, work, witness=None, keep=None):
     """x W exactly: for each output the products of all rows, the scale and norm of its weights.
@@ -620,8 +617,8 @@ def products(x, matrix, work, witness=None, keep=None):
 def summed(w, rows):
     """Rows of floats times columns, and the norms of these."""
     floats = w.floats()
-    columns = (floats[line] for line in w.lines()[0])
-    return [[sum(map(mul, column, row)) for row in rows] for column in columns], w.norms()
+    columns = [floats[line].tolist() for line in w.lines()[0]]
+    return [[sum(map(mul, column, row)) for row in rows] for column in columns], norms(columns)
 
 def estimated(x, matrix, work):
     """x W from floats, as `products` has it (L13)."""
@@ -665,9 +662,9 @@ def attention(q, k, v, square, cap, window, positions):
     return Rows(values, radii, bits)
 
 def activated(x, function, work):
-    """Slopes are at most 7/4, and values are off by less than 2|x| + 8 ulps (L6)."""
+    """Slopes are at most 5/4, and values are off by less than 2|x| + 8 ulps (L6)."""
     lost = [(2 * (largest([row]) >> x.bits) + 8) * root_up(len(row)) for row in x.values]
-    radii = [(7 * r >> 2) + 1 + more for r, more in zip(x.radii, lost)]
+    radii = [(5 * r >> 2) + 1 + more for r, more in zip(x.radii, lost)]
     values = [row for _, row in work(function, ((row, x.bits) for row in x.values))]
     return Rows(values, radii, x.bits)
 

@@ -28,7 +28,7 @@ FORMAT = "exactformer check 1"
 FEWEST, MOST = 32, 4000  # bits that the checker takes
 WORK, SPACE = 1 << 20, 1 << 34  # and of these: positions times bits; bits of the rows of all positions
 _SPARE = 21  # bits
-_SLOPE = 7 / 4  # of every activation
+_SLOPE = 5 / 4  # of every activation
 _DIGITS = 5  # of a margin
 _KEPT = "_sizes_for_the_checker"  # where a model keeps the sizes of its weights, which nobody can change
 
