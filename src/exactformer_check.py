@@ -28,12 +28,12 @@ import sys
 import threading
 import time
 from array import array
-from collections import deque, namedtuple
+from collections import namedtuple
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, suppress
 from fractions import Fraction
 from io import StringIO
-from itertools import accumulate, repeat
+from itertools import accumulate, islice, repeat
 from multiprocessing import parent_process
 from operator import add, mul
 
@@ -548,22 +548,16 @@ class Work:
     """Does something with many arguments: in this process, or in several, always in order."""
 
     def __init__(self, stack, processes):
-        self.pool, self.ahead = None, 2 * processes  # so many are done or waited for at a time
+        self.many, self.run = 1, map  # so many at a time
         if processes > 1:
-            self.pool = stack.enter_context(ProcessPoolExecutor(processes, initializer=attached))
+            pool = ProcessPoolExecutor(processes, initializer=attached)
+            self.many, self.run = 4 * processes, stack.enter_context(pool).map
 
     def __call__(self, function, tasks):
         """Each task with its result."""
-        if not self.pool:
-            yield from ((task, function(*task)) for task in tasks)
-            return
-        waiting = deque()
-        for task in tasks:
-            waiting.append((task, self.pool.submit(function, *task)))
-            if len(waiting) > self.ahead:
-                task, future = waiting.popleft()
-                yield task, future.result()
-        yield from ((task, future.result()) for task, future in waiting)
+        tasks = iter(tasks)
+        while some := list(islice(tasks, self.many)):
+            yield from zip(some, self.run(function, *zip(*some)))
 
 def entry_bytes(largest, size, terms):
     """A sum of products fits into so many bytes, with its sign (L10)."""
@@ -1224,6 +1218,7 @@ def main(arguments):
     given = parser.parse_args(arguments)
     try:
         need(sys.byteorder == "little", "this machine is not little-endian")
+        need(array("f", b"\1\0\0\0")[0] > 0, "this machine takes small numbers for 0")
         natural(given.processes, 1, 256, "--processes")
         with opened(given.certificate) as file:
             document = read_json(file.read(LONGEST + 1), "the certificate", LONGEST)

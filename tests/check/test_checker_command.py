@@ -220,6 +220,18 @@ def test_shards_beside_a_whole_file_are_bad_input(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "bad input: model.safetensors is in the folder, too, and may be what is meant\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("sys.byteorder", "big", "is not little-endian"), ("array", lambda kind, given: [0.0], "takes small numbers for 0")],
+)
+def test_a_machine_that_is_another(
+    name: str, value: Any, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(f"exactformer_check.{name}", value)
+    assert exactformer_check.main([str(CERTIFICATE), str(STORIES)]) == 2
+    assert capsys.readouterr() == ("", f"bad input: this machine {said}\n")
+
+
 def test_a_file_may_be_called_like_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(CERTIFICATE, tmp_path / "-x.json")
     monkeypatch.chdir(tmp_path)

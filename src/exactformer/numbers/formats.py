@@ -72,7 +72,8 @@ class Format:
         bits &= 0x7FF << 52
         bits += (53 - self.precision << 52) + (1 << 51)
         shift = size  # its last place is that of the rounded number
-        rounded = x + shift
+        with np.errstate(invalid="ignore"):  # of what is no number
+            rounded = x + shift
         rounded -= shift
         np.copysign(rounded, x, out=rounded)
         if beyond:
