@@ -43,7 +43,7 @@ WORK = 1 << 20  # positions times bits
 SPACE = 1 << 34  # bits of the rows of all positions
 FEWEST, MOST = 32, 4000  # bits
 ROOM = 128  # more bits for rotary angles
-CHUNK = 1 << 20  # weights that are read at a time
+CHUNK = 1 << 19  # weights that are read at a time, or a few more
 
 class Refused(Exception):
     """What is claimed is not shown. It may still be true."""
@@ -186,8 +186,9 @@ class Matrix:
         self.inputs, self.outputs = tensor.shape[::-1] if by_rows else tensor.shape
 
     def pieces(self):
-        """The weights of some outputs after the other."""
-        inputs, outputs, most = self.inputs, self.outputs, max(1, CHUNK // self.inputs)
+        """The weights of some outputs after the other, about as many each time."""
+        inputs, outputs = self.inputs, self.outputs
+        most = -(-outputs // -(-inputs * outputs // CHUNK))
         for first in range(0, outputs, most):
             count = min(most, outputs - first)
             if self.by_rows:
