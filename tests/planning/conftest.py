@@ -19,11 +19,11 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class MadeUp(timing.Calibration):
     """A machine on which a weight takes a microsecond a token and limb, and an entry ten."""
 
-    built, norms = 0.25, 1e-10
+    built, norms, memory = 0.25, 1e-10, 1e-10
 
     @property
     def product(self) -> Any:
-        return SimpleNamespace(cut=1e-8, slices={"BF16": 1, "F16": 1}.get(self.kind, 2))
+        return SimpleNamespace(cut=1e-8, checked=0.125, slices={"BF16": 1, "F16": 1}.get(self.kind, 2))
 
     @property
     def probes(self) -> Any:

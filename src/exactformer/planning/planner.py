@@ -21,13 +21,7 @@ from exactformer.trace.costs import forward_costs
 
 Basis = Literal["derived", "estimated", "calibrated"]
 LENGTH = 8  # tokens, where nobody says how many
-_HELD = {
-    "BF16": 6,
-    "F16": 2,
-    "F32": 4,
-    "F64": 8,
-    "exact": 100,
-}  # bytes for each weight itself: BF16 is widened, worksheets have objects
+_HELD = {"BF16": 2, "F16": 2, "F32": 4, "F64": 8, "exact": 100}  # bytes for each weight itself: worksheets have objects
 PROGRAM = 70 << 20  # bytes of the program, with its libraries
 _LINK = 1.25e9  # bytes a second between workers: 10 Gbit/s
 _LATENCY = 2e-4  # seconds for a message
@@ -127,10 +121,12 @@ def plan(
     following = half_seconds(calibration, sizes, schedule, 1, past) if tokens > 1 and past else halves
     ready = Seconds() if outlook is not None else preparation_seconds(calibration, sizes)
     built = calibration.built if outlook is not None else 0.0
-    first = Seconds(built + calibration.tables(schedule), calibration.product.cut * sizes.in_limbs(schedule))
-    shape = (ready, first, halves, following if tokens > 1 else [])
     exchanged = [2 * config.dim * (limbs + 1) * 8 for limbs in schedule]  # bytes for a token: sums of parts, there and back
     taken = _memory(model, kind, length, tokens, schedule, calibration.product.slices, outlook is not None)
+    cut = sizes.in_limbs(schedule)
+    new = max(0, 8 * calibration.product.slices * cut - taken.computed)  # what was computed with is used again
+    made = calibration.product.cut * cut + calibration.memory * new
+    shape = (ready, Seconds(built + calibration.tables(schedule), made), halves, following if tokens > 1 else [])
     names = [f"blocks.{n // 2}.{('attn', 'mlp')[n % 2]}" for n in range(len(schedule) - 1)] + ["head"]
     return Plan(
         title, config, sum(int(values.size) for _, values in model.weights.named()), kind, length, tokens,

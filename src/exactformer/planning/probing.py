@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from exactformer.certificates import Prepared
+from exactformer.certificates.memory import available
 from exactformer.certified.arithmetic import CertifiedArithmetic
 from exactformer.certified.ball import FLOAT
 from exactformer.certified.limbs import split
-from exactformer.certified.norms import spectral
 from exactformer.certified.products import in_blocks
 from exactformer.certified.slices import check_blas, from_floats
+from exactformer.certified.weights import Matrix, VerifiedNorms
 from exactformer.model import Config, Model, Step, forward
 from exactformer.model.cache import Cache
 from exactformer.model.weights import assembled, declared
@@ -31,6 +32,7 @@ _TOKENS = 256
 _ROOM = 192  # positions
 _SIDE = 1536  # of the matrix of the small product: larger than caches of one core, as those of models are
 _NORMED = 768  # side of the matrix whose norm is verified
+_NEW = 256 << 20  # bytes, at most: more than a program keeps of what it gave back
 _ROUNDS = 2
 
 
@@ -127,9 +129,11 @@ class Product:
     """A small product of the kind of which a pass is made."""
 
     def __init__(self, kind: str, clock: Clock) -> None:
+        start = clock()
         check_blas()
+        self.checked = clock() - start  # seconds, once a process
         values = rounded(np.random.default_rng(1).standard_normal((_SIDE, _SIDE)) * 0.03, kind).astype(np.float64)
-        self.dense, self.clock = values, clock
+        self.kind, self.dense, self.clock = kind, values, clock
         taken = []
         for _ in range(_ROUNDS):
             start = clock()
@@ -154,12 +158,21 @@ class Product:
         once()
         return min(once() for _ in range(_ROUNDS)) / int(self.dense.size)
 
+    def memory_seconds(self) -> float:
+        """For each byte of memory that was not this program's before."""
+        size = max(1, min(_NEW, (available() or _NEW) // 8))
+        start = self.clock()
+        np.empty(size, dtype=np.uint8).fill(1)
+        return (self.clock() - start) / size
+
     def norm_seconds(self) -> float:
         """For each multiplication that `norm_products` counts, of a matrix with one large singular value, as trained ones have."""
-        values = self.dense[:_NORMED, :_NORMED] + 0.002
+        values = rounded(self.dense[:_NORMED] + 0.002, self.kind)
         start = self.clock()
-        spectral(values)
-        return (self.clock() - start) / norm_products(_NORMED, _NORMED)
+        matrix = Matrix((values,), "", VerifiedNorms())
+        matrix.norm()
+        matrix.largest_column(None)
+        return (self.clock() - start) / norm_products(*values.shape)
 
 
 def norm_products(rows: int, columns: int) -> int:

@@ -79,7 +79,7 @@ def block_norms(config: Config) -> int:
     attention += heads * (dim * width**2 + 10 * width**3)  # errors in the directions in which they are read
     if config.mlp_kind == "gated":
         return attention + 3 * norm(dim, mlp) + norm(dim, dim)  # both branches side by side: the sum of their Gram matrices
-    return attention + (2 * norm(dim, mlp) + dim * mlp * dim + norm(dim, dim) if mlp else 0)
+    return attention + (2 * norm(dim, mlp) + 2 * dim * mlp * dim + norm(dim, dim) if mlp else 0)
 
 
 class Calibration:
@@ -111,6 +111,11 @@ class Calibration:
         if self.config.mlp and self.config.activation is not None:
             activate_float(np.zeros(1), self.config.activation)
         return self.clock() - start
+
+    @cached_property
+    def memory(self) -> float:
+        """Seconds for a byte of new memory."""
+        return self.product.memory_seconds()
 
     @cached_property
     def norms(self) -> float:
@@ -220,4 +225,4 @@ def preparation_seconds(calibration: Calibration, sizes: Sizes) -> Seconds:
     rate, small = calibration.norms, calibration.probes[0]
     again = sum(calibration.timed(FLOAT, SCOUTED, whole=True)[0].values())
     fixed = max(0.0, small.prepared_in - again - rate * block_norms(small.model.config))  # tables of angles, and such
-    return scout + Seconds(calibration.built + fixed, rate * sizes.norms * sizes.blocks)
+    return scout + Seconds(calibration.product.checked + calibration.built + fixed, rate * sizes.norms * sizes.blocks)
