@@ -731,6 +731,9 @@ class Network:
 
     def embedded(self, ids, bits):
         words, places, d = self.tensor("", "words"), self.tensor("", "places"), self.dim
+        for table in {words, places} - {None, self.tensors[self.head + ".weight"]}:
+            for _ in Matrix(table, True).pieces():  # few rows are used, but all must be numbers
+                pass
         rows = [words.rounded(bits, self.embedding_square, i * d, d) for i in ids]
         if places:
             more = (places.rounded(bits, first=t * d, count=d) for t in range(len(ids)))

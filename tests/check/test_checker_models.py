@@ -101,6 +101,19 @@ def test_gpt2_of_the_library(seed: int, tmp_path: Path) -> None:
     agrees(tmp_path, [rng.randrange(model.config.vocab_size) for _ in range(4)])
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize(("family", "name"), [("gpt2", "wpe.weight"), ("llama", "model.embed_tokens.weight")])
+def test_a_row_that_is_not_read_must_be_finite_too(family: str, name: str, bad: float, tmp_path: Path) -> None:
+    tensors = {key: np.array(values) for key, values in (small_tensors() if family == "gpt2" else llama_tensors()).items()}
+    tensors[name][-1, 0] = bad
+    if family == "gpt2":
+        write_folder(tmp_path, small_config(), tensors)
+    else:
+        write_llama(tmp_path, tensors=tensors)
+    with pytest.raises(exactformer_check.BadInput, match=name):
+        shown(tmp_path, [0, 1], [0, 0])
+
+
 _NANO = {"n_layer": 2, "n_head": 2, "n_embd": 4, "block_size": 5, "vocab_size": 3}
 _PLAIN = small_tensors()
 _TURNED = {name: w.T if w.ndim == 2 and name.startswith("h.") else w for name, w in _PLAIN.items()}
