@@ -197,7 +197,7 @@ class Matrix:
                 starts, length = range(first, inputs * outputs, outputs), count
             data = b"".join(self.tensor.raw(start, length) for start in starts)
             w = Weights(self.tensor.kind, data, inputs, count, self.by_rows)
-            need(w.good, f"tensor {self.tensor.name}: a weight is too small, or too large")
+            need(w.good, f"tensor {self.tensor.name}: a weight is no number, too small or large")
             yield w
 
 class Weights:
