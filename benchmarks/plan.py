@@ -17,6 +17,7 @@ from exactformer.certified.scheduling import Growth, Outlook
 from exactformer.checkpoints import open_checkpoint, outline_checkpoint
 from exactformer.model import Model
 from exactformer.planning.planner import PROGRAM, Plan, plan
+from exactformer.render.plans import lasting
 from exactformer.worksheets import outlined
 from exactformer.worksheets.models import model_folder
 
@@ -184,13 +185,10 @@ def _row(name: str, found: dict[str, Any], basis: str, length: int, first: bool)
 
 
 def _large_row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
-    def minutes(seconds: float) -> str:
-        return f"{seconds:.2g} s" if seconds < 120 else f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
-
     return (
         name, f"{found['weights'] / 1e9:.3g}", f"{found['bits']:.0f}", str(found["limbs"]),
-        f"{found['whole memory'] / 1e9:,.1f} GB", minutes(found["preparation"]), minutes(found["pass"]),
-        minutes(found["spread pass"]), f"{found['each'] / 1e9:,.1f} GB",
+        f"{found['whole memory'] / 1e9:,.1f} GB", lasting(found["preparation"]), lasting(found["pass"]),
+        lasting(found["spread pass"]), f"{found['each'] / 1e9:,.1f} GB",
         "; ".join(each.removesuffix(": the pass would end undecided") for each in found["obstacles"] if "of memory" not in each),
     )  # fmt: skip
 

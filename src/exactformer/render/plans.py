@@ -40,11 +40,11 @@ def plan_text(plan: Plan) -> str:
         ("growth", f"{plan.bits:.0f} bits from the embedding to the logits{_of_row(plan)}", plan.growth),
         ("limbs", f"{_runs(plan.halves)}{'' if plan.limbs <= MOST else f'; there are {MOST}'}", plan.growth),
         ("memory", f"{shown(plan.memory.total)}, {_free(plan)}", "estimated"),
-        ("prepare", _seconds(time.preparation) + (", once a model" if plan.row else ": norms and scout are kept"), "calibrated"),
-        ("first", f"{_seconds(time.first)} more for the first pass: slices and tables", "calibrated"),
-        ("pass", f"{_seconds(time.passes)} over {count(plan.length, 'token')}", "calibrated"),
-        *([("token", f"{_seconds(time.token)} for each of the others", "calibrated")] if plan.tokens > 1 else []),
-        ("total", f"{_seconds(time.total)} on this machine", "calibrated"),
+        ("prepare", lasting(time.preparation) + (", once a model" if plan.row else ": norms and scout are kept"), "calibrated"),
+        ("first", f"{lasting(time.first)} more for the first pass: slices and tables", "calibrated"),
+        ("pass", f"{lasting(time.passes)} over {count(plan.length, 'token')}", "calibrated"),
+        *([("token", f"{lasting(time.token)} for each of the others", "calibrated")] if plan.tokens > 1 else []),
+        ("total", f"{lasting(time.total)} on this machine", "calibrated"),
     ]
     if plan.workers > 1:
         rows.append(("workers", _spread(plan), "estimated"))
@@ -106,7 +106,7 @@ def _free(plan: Plan) -> str:
 def _spread(plan: Plan) -> str:
     """Nothing spreads a pass yet: so it is said."""
     spread, each = plan.spread, shown(plan.memory.each(plan.workers))
-    return f"{_seconds(spread.total)} if spread over {plan.workers:,}, {each} each; a pass {_seconds(spread.passes)} (not yet done)"
+    return f"{lasting(spread.total)} if spread over {plan.workers:,}, {each} each; a pass {lasting(spread.passes)} (not yet done)"
 
 
 def _runs(halves: Sequence[HalfPlan]) -> str:
@@ -130,11 +130,11 @@ def _bits(limbs: int) -> int:
     return BITS * (limbs - 1) if limbs else 53
 
 
-def _seconds(seconds: float) -> str:
+def lasting(seconds: float) -> str:
     """
-    >>> [_seconds(x) for x in (0.0123, 3.15, 75, 5400, 200000)]
-    ['0.012 s', '3.1 s', '75 s', '90 min', '56 h']
+    >>> [lasting(x) for x in (0.0123, 3.15, 75, 117, 5400, 200000)]
+    ['0.012 s', '3.1 s', '75 s', '117 s', '90 min', '56 h']
     """
     if seconds < 120:
-        return f"{seconds:.2g} s"
+        return f"{seconds:.2g} s" if seconds < 99 else f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
