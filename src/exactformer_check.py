@@ -34,13 +34,13 @@ from contextlib import ExitStack, suppress
 from fractions import Fraction
 from io import StringIO
 from itertools import accumulate, islice, repeat
-from multiprocessing import parent_process
+from multiprocessing import active_children, parent_process
 from operator import add, mul
 
 LARGEST = 1 << 20  # bytes of the JSON of a model
 LONGEST = 1 << 23  # bytes of a certificate
 WORK = 1 << 20  # positions times bits
-SPACE = 1 << 34  # bits of the rows of all positions
+SPACE = 1 << 32  # bits of the rows of all positions
 FEWEST, MOST = 32, 4000  # bits
 ROOM = 128  # more bits for rotary angles
 CHUNK = 1 << 19  # weights that are read at a time, or a few more
@@ -545,6 +545,11 @@ def attached():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=follow, daemon=True).start()
 
+def ended(kind, error, trace):
+    """Where there is nothing more to be done, processes do not go on with what they have."""
+    for process in active_children() if kind else ():
+        process.kill()
+
 class Work:
     """Does something with many arguments: in this process, or in several, always in order."""
 
@@ -553,6 +558,7 @@ class Work:
         if processes > 1:
             pool = ProcessPoolExecutor(processes, initializer=attached)
             self.many, self.run = 4 * processes, stack.enter_context(pool).map
+            stack.push(ended)
 
     def __call__(self, function, tasks):
         """Each task with its result."""
@@ -1096,9 +1102,11 @@ def buffers(n, left):
     for block, rope in enumerate(n.ropes if n.names["turns"] else []):
         if (name := n.names["block"].format(block) + n.names["turns"]) in left:
             table, found = n.tensors[name], found | {name}
-            need(table.shape == (rope.width // 2,), f"tensor {name}: has another shape")
+            good = table.shape == (rope.width // 2,) and table.kind in FLOATS
+            need(good, f"tensor {name}: has another shape or type")
+            near, least = {"BF16": (7, 0), "F16": (9, 1 << 104)}.get(table.kind, (17, 0))
             for a, b in zip(table.rounded(128), ideal_frequencies(rope, 128)):
-                need(abs(a - b) <= (b >> 7) + (1 << 104), f"tensor {name}: has other frequencies")
+                need(abs(a - b) <= (b >> near) + least + 2, f"tensor {name}: has other frequencies")
     return found
 
 # ------------------------------------------------------------------------------- the check
@@ -1108,7 +1116,8 @@ def named_files(folder, files, stack):
     need(type(files) is dict and "config.json" in files, "the certificate: files: are not said")
     found = {}
     for name, wanted in files.items():
-        need(re.fullmatch(r"\w[\w.-]{0,200}", name), "the certificate: files: is no name of a file")
+        named = re.fullmatch(r"\w[\w.-]{0,200}", name, re.ASCII)
+        need(named, "the certificate: files: is no name of a file")
         file, digest = stack.enter_context(opened(os.path.join(folder, name))), hashlib.sha256()
         while block := file.read(1 << 20):
             digest.update(block)

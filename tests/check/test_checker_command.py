@@ -290,6 +290,8 @@ def test_every_certificate_of_many_prompts_can_be_checked(tmp_path: Path) -> Non
         (("capstone", "--verify", "x.json", "--independent"), "capstone: --independent checks certificates of model folders"),
         (("stories", "--independent"), "--independent: goes with --verify"),
         (("stories", "--witness", "x"), "--witness: goes with --format json and -o FILE"),
+        (("stories", "-o", "x.json", "--witness", "./x.json"), "--witness: x.json is the file of -o, too"),
+        (("stories", "-o", "x.json", "--witness", "nowhere/x"), "nowhere/x: there is no such folder to write to"),
         (("stories", "--verify", "x.json", "--witness", "x"), "--witness: goes with --verify where --independent does"),
     ],
 )

@@ -18,10 +18,11 @@ from gpt2_files import random_library_config, small_config, small_tensors, write
 from llama_files import llama_tensors, write_llama
 
 import exactformer_check
+from cli_runs import run
 from exactformer.arithmetics import arithmetic
 from exactformer.certificates import checkable
 from exactformer.certificates.checkable import foreseen_bits
-from exactformer.checkpoints import open_checkpoint
+from exactformer.checkpoints import CheckpointError, open_checkpoint
 from exactformer.model import forward
 from exactformer.model.cache import Cache
 from exactformer.worksheets import load
@@ -307,6 +308,39 @@ def test_tensors_that_do_not_fit(change: str, tmp_path: Path) -> None:
         tensors[name or "model.layers.0.self_attn.rotary_emb.inv_freq"] = np.array([1.0, 0.02])
     with pytest.raises(exactformer_check.BadInput, match="tensor"):
         network(write_llama(tmp_path, tensors=tensors))
+
+
+@pytest.mark.parametrize(("dtype", "off", "near"), [("F32", 2**-16, 2**-18), ("F16", 2**-8, 2**-10), ("BF16", 2**-6, 2**-8)])
+def test_saved_frequencies_are_those_of_the_configuration(dtype: str, off: float, near: float, tmp_path: Path) -> None:
+    """As certify has it."""
+    name = "model.layers.0.self_attn.rotary_emb.inv_freq"
+    for n, (share, good) in enumerate(((off, False), (near, True))):
+        for sign in (1, -1):
+            tensors = llama_tensors() | {name: np.array([1.0 + sign * share, 0.01], dtype=np.float32)}
+            if dtype == "BF16":  # the upper halves
+                tensors = {key: np.float32(values).view(np.uint32) >> 16 for key, values in tensors.items()}
+            folder = write_llama(tmp_path / f"{n} {sign}", dtype, tensors)
+            if good:
+                assert network(folder).blocks == len(open_checkpoint(folder).model.weights.blocks)
+                continue
+            with pytest.raises(exactformer_check.BadInput, match="other frequencies"):
+                network(folder)
+            with pytest.raises(CheckpointError):
+                open_checkpoint(folder)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_enough_bits_are_foreseen_of_large_rows(seed: int, tmp_path: Path) -> None:
+    """Where norms divide by much, and activations and queries are large, roundings count."""
+    rng = np.random.default_rng(seed)
+    large = {"embed": 300.0, "layernorm": 9.0, "gate": 40.0, "q_proj": 30.0}
+    tensors = {
+        name: (values * next((size for part, size in large.items() if part in name), 1.0)).astype(np.float32)
+        for name, values in {key: rng.standard_normal(old.shape) for key, old in llama_tensors().items()}.items()
+    }
+    folder, file = write_llama(tmp_path, tensors=tensors), tmp_path / "c.json"
+    assert run("certify", str(folder), "--ids", "0 1 2 3 4", "-o", str(file)).returncode == 0
+    assert exactformer_check.check(json.loads(file.read_text()), str(folder))
 
 
 @pytest.mark.parametrize(

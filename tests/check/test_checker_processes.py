@@ -110,6 +110,17 @@ def test_nobody_is_left_behind(signals: list[int], status: int, tmp_path: Path) 
     waited(lambda: all(map(ended, found)))
 
 
+def test_several_processes_end_when_one_is_interrupted(tmp_path: Path) -> None:
+    """At once, whatever its processes are at."""
+    with started(tmp_path, *TWO) as process:
+        waited(lambda: len(children(process.pid)) == 2 and min(map(spent, children(process.pid))) > 0.5)
+        found = children(process.pid)
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, said.splitlines()[-1]) == (130, b"", b"interrupted: nothing was shown")
+    waited(lambda: all(map(ended, found)))
+
+
 def test_a_process_that_dies_proves_nothing(tmp_path: Path) -> None:
     with started(tmp_path, *TWO) as process:
         waited(lambda: len(children(process.pid)) == 2 and min(map(spent, children(process.pid))) > 0.5)

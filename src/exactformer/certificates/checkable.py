@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 FORMAT = "exactformer check 1"
 FEWEST, MOST = 32, 4000  # bits that the checker takes
-WORK, SPACE = 1 << 20, 1 << 34  # and of these: positions times bits; bits of the rows of all positions
+WORK, SPACE = 1 << 20, 1 << 32  # and of these: positions times bits; bits of the rows of all positions
 _SPARE = 21  # bits
 _SLOPE = 5 / 4  # of every activation
+_ULP = 1 / 64  # of a radius by the root of the length of its row: no more is lost where rows are trimmed
 _DIGITS = 5  # of a margin
 _KEPT = "_sizes_for_the_checker"  # where a model keeps the sizes of its weights, which nobody can change
 
@@ -158,7 +159,7 @@ class _Seen:
             return radius
         sizes: Any = self.values.get(f"{name}.std", self.values.get(f"{name}.rms"))
         gain = self._size(name, lambda w: _largest(np.asarray(w, dtype=np.float64) + self.config.norm_unit), weights.w)
-        return radius * gain / sizes[..., 0]
+        return radius * (gain / sizes[..., 0] + _ULP * (2 * gain + 2))
 
     def _attention(self, radius: Any, weights: Any, at: str, scale: float) -> Any:
         q, k, v = (
@@ -170,15 +171,21 @@ class _Seen:
         sizes = [np.sqrt(np.square(self.values[name]).sum(-1)) for name in norms]
         share = self.config.heads // self.config.key_heads
         k, v, k_sizes, v_sizes = (np.repeat(np.maximum.accumulate(x, -1), share, 0) for x in (k, v, *sizes[1:]))
+        if self.config.positions == "rotary":
+            q, k = (x * (1 + 2 * _ULP * size / math.sqrt(self.config.head_dim)) for x, size in ((q, sizes[0]), (k, k_sizes)))
         wrong = scale * (sizes[0] * k + q * k_sizes)
         return np.sqrt(np.square(v + wrong * v_sizes).sum(0)) * self._size(f"{at}.W_O", _norm, weights.W_O)
 
     def _mlp(self, radius: Any, weights: Any, at: str) -> Any:
         up, out = radius * self._size(f"{at}.W_in", _norm, weights.W_in), self._size(f"{at}.W_out", _norm, weights.W_out)
         if weights.W_gate is None:
-            return _SLOPE * up * out
+            return self._slopes(at) * up * out
         gate, linear = (np.abs(self.values[f"{at}.{name}"]).max(-1) for name in ("pre", "pre_linear"))
-        return (gate * up + linear * _SLOPE * radius * self._size(f"{at}.W_gate", _norm, weights.W_gate)) * out
+        return (gate * up + linear * self._slopes(at) * radius * self._size(f"{at}.W_gate", _norm, weights.W_gate)) * out
+
+    def _slopes(self, at: str) -> Any:
+        """Of activations, with what they lose by rounding."""
+        return _SLOPE + _ULP * (2 * np.abs(self.values[f"{at}.pre"]).max(-1) + 8)
 
 
 def _largest(weights: Any) -> float:

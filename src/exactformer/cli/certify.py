@@ -20,6 +20,7 @@ from exactformer.cli.common import (
     number,
     output_option,
     refuse,
+    writable,
 )
 from exactformer.cli.independent import verified_independently
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
@@ -87,7 +88,7 @@ _LONGEST = 65_536  # tokens of an input
 )
 @click.option("--independent", is_flag=True, help="With --verify: by the checker that needs Python alone, in a process of its own.")
 @click.option(
-    "--witness", metavar="FILE", type=click.Path(path_type=Path),
+    "--witness", metavar="FILE", type=click.Path(path_type=Path), callback=writable,
     help="Write the products of all matrices, which make that checker faster; with --independent: read them.",
 )  # fmt: skip
 @click.option("--plan", is_flag=True, help="Instead of proving tokens: what it is expected to take. A config.json alone will do.")
@@ -138,6 +139,8 @@ def command(
         return
     refuse(independent, "--independent: goes with --verify")
     refuse(witness is not None and (form != "json" or output is None), "--witness: goes with --format json and -o FILE")
+    same = witness is not None and output is not None and witness.resolve() == output.resolve()
+    refuse(same, f"--witness: {witness} is the file of -o, too")
     from exactformer.certificates.expected import read_logits
     from exactformer.certificates.question import check_question
 
