@@ -178,14 +178,12 @@ class _Seen:
 
     def _mlp(self, radius: Any, weights: Any, at: str) -> Any:
         up, out = radius * self._size(f"{at}.W_in", _norm, weights.W_in), self._size(f"{at}.W_out", _norm, weights.W_out)
+        gate = np.abs(self.values[f"{at}.pre"]).max(-1)
+        slope = _SLOPE + _ULP * (2 * gate + 8)  # with what is lost by rounding
         if weights.W_gate is None:
-            return self._slopes(at) * up * out
-        gate, linear = (np.abs(self.values[f"{at}.{name}"]).max(-1) for name in ("pre", "pre_linear"))
-        return (gate * up + linear * self._slopes(at) * radius * self._size(f"{at}.W_gate", _norm, weights.W_gate)) * out
-
-    def _slopes(self, at: str) -> Any:
-        """Of activations, with what they lose by rounding."""
-        return _SLOPE + _ULP * (2 * np.abs(self.values[f"{at}.pre"]).max(-1) + 8)
+            return slope * up * out
+        linear = np.abs(self.values[f"{at}.pre_linear"]).max(-1)
+        return (gate * up + linear * slope * radius * self._size(f"{at}.W_gate", _norm, weights.W_gate)) * out
 
 
 def _largest(weights: Any) -> float:

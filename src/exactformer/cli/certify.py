@@ -12,6 +12,7 @@ import click
 from exactformer.cli.common import (
     Whole,
     cap_option,
+    check_place,
     color_option,
     format_option,
     given,
@@ -20,7 +21,6 @@ from exactformer.cli.common import (
     number,
     output_option,
     refuse,
-    writable,
 )
 from exactformer.cli.independent import verified_independently
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
@@ -88,7 +88,7 @@ _LONGEST = 65_536  # tokens of an input
 )
 @click.option("--independent", is_flag=True, help="With --verify: by the checker that needs Python alone, in a process of its own.")
 @click.option(
-    "--witness", metavar="FILE", type=click.Path(path_type=Path), callback=writable,
+    "--witness", metavar="FILE", type=click.Path(path_type=Path),
     help="Write the products of all matrices, which make that checker faster; with --independent: read them.",
 )  # fmt: skip
 @click.option("--plan", is_flag=True, help="Instead of proving tokens: what it is expected to take. A config.json alone will do.")
@@ -139,8 +139,9 @@ def command(
         return
     refuse(independent, "--independent: goes with --verify")
     refuse(witness is not None and (form != "json" or output is None), "--witness: goes with --format json and -o FILE")
-    same = witness is not None and output is not None and witness.resolve() == output.resolve()
-    refuse(same, f"--witness: {witness} is the file of -o, too")
+    if witness is not None and output is not None:
+        check_place(witness)
+        refuse(witness.resolve() == output.resolve(), f"--witness: {witness} is the file of -o, too")
     from exactformer.certificates.expected import read_logits
     from exactformer.certificates.question import check_question
 

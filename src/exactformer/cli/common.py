@@ -150,9 +150,14 @@ def _meant(output: Path, formats: tuple[str, ...]) -> str | None:
 
 def writable(ctx: click.Context, param: click.Parameter, output: Path | None) -> Path | None:
     """Before any work is done for it: is there a place for the file?"""
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        raise click.ClickException(f"{output}: {'is a folder' if output.is_dir() else 'there is no such folder to write to'}")
+    if output is not None:
+        check_place(output)
     return output
+
+
+def check_place(output: Path) -> None:
+    if output.is_dir() or not output.parent.is_dir():
+        raise click.ClickException(f"{output}: {'is a folder' if output.is_dir() else 'there is no such folder to write to'}")
 
 
 def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
