@@ -31,6 +31,7 @@ from exactformer.cli.common import (
     sized_arithmetic_option,
 )
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
+from exactformer.cli.interruption import undivided
 from exactformer.messages import printable
 from exactformer.progress import Progress
 
@@ -133,11 +134,12 @@ class _Stream:
                 if not self.text:
                     self.signs.clear()
                 piece = printable(choice.text, besides="\n\t")
-                self.chosen.append(choice)
-                self.text += piece
-                if self.shown:
-                    click.echo(piece, nl=False)
-                    sys.stdout.flush()
+                with undivided():
+                    self.chosen.append(choice)
+                    self.text += piece
+                    if self.shown:
+                        click.echo(piece, nl=False)
+                        sys.stdout.flush()
         except KeyboardInterrupt:
             interrupted = True
         if self.shown and (self.chosen or not interrupted):

@@ -14,6 +14,7 @@ import click
 
 from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, emit, fitted, paint
 from exactformer.cli.independent import write_witness
+from exactformer.cli.interruption import undivided
 from exactformer.messages import printable
 from exactformer.progress import Progress
 
@@ -122,11 +123,12 @@ class Run:
             progress(f"token {len(self.claims) + 1:,}: {step}")
 
         for certified in prove_tokens(self.model, self.ids, self.tokens, prepared=ready, progress=heard, **options):
-            self.claims.append(Claim.of(certified))
-            progress.clear()
-            if self.streams:
-                click.echo(fitted(claim_text(self.claims[-1], len(self.claims), self.name, paint()), None), nl=False)
-                sys.stdout.flush()
+            with undivided():  # what is told of an interruption is what was shown before it
+                self.claims.append(Claim.of(certified))
+                progress.clear()
+                if self.streams:
+                    click.echo(fitted(claim_text(self.claims[-1], len(self.claims), self.name, paint()), None), nl=False)
+                    sys.stdout.flush()
 
     def _look(self, ready: Prepared, progress: Progress) -> None:
         from exactformer.certificates.audit import audit
