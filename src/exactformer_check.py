@@ -69,22 +69,24 @@ def read_json(data, name, most=LARGEST):
     """A JSON object, strictly: no key twice, decimals as the fractions that they are."""
 
     def once(pairs):
-        need(len(dict(pairs)) == len(pairs), f"{name}: a key is there twice")
+        need(len(dict(pairs)) == len(pairs), "a key is there twice")
         return dict(pairs)
 
     need(len(data) <= most, f"{name}: is too large")
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=once, parse_float=decimal,
                               parse_constant=decimal)
+    except BadInput as problem:
+        raise BadInput(f"{name}: {problem}") from None
     except (ValueError, RecursionError):
         raise BadInput(f"{name}: is not JSON") from None
     need(type(document) is dict, f"{name}: is not a table")
     return document
 
-def decimal(text):
+def decimal(text, name=""):
     """0.25 or 1e-05 as the fraction that it is."""
     known = re.fullmatch(r"-?[0-9]{1,80}(\.[0-9]{1,160})?([eE][-+]?[0-9]{1,2})?", text)
-    need(known, f"{text[:40]!r} is not a decimal")
+    need(known, f"{name}{text[:40]!r} is not a decimal")
     return Fraction(text)
 
 def natural(value, least, most, name):
@@ -258,6 +260,7 @@ def read_tensors(file, name):
     end = file.seek(0, os.SEEK_END)
     file.seek(0)
     most = min(LARGEST, end - 8)
+    need(most > 1, f"{name}: is cut off")
     length = natural(int.from_bytes(file.read(8), "little"), 2, most, f"{name}: header's length")
     data, start, reached, tensors = file.read(length), 8 + length, 8 + length, {}
     header = read_json(data, name)
@@ -1064,7 +1067,7 @@ def network(c, tensors):
     for name, shape in shapes.items():
         tensor = n.tensors.get(name)
         need(tensor and tensor.shape == shape and tensor.kind in FLOATS,
-             f"tensor {name}: is missing, or has another shape or type")
+             f"tensor {name}: is missing, or has not floats of the shape {list(shape)}")
     left = set(n.tensors) - set(shapes)
     if n.tied and head in left:
         same = same_bytes(n.tensors[head], n.tensors[names["words"] + ".weight"])
@@ -1117,7 +1120,7 @@ def named_files(folder, files, stack):
     found = {}
     for name, wanted in files.items():
         named = re.fullmatch(r"\w[\w.-]{0,200}", name, re.ASCII)
-        need(named, "the certificate: files: is no name of a file")
+        need(named, f"the certificate: files: {ascii(name)[:80]} is no name of a file")
         file, digest = stack.enter_context(opened(os.path.join(folder, name))), hashlib.sha256()
         while block := file.read(1 << 20):
             digest.update(block)
@@ -1150,7 +1153,9 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
         name, said = "the certificate", document.get("check", document)
         fields = {"format", "files", "reading", "ids", "claims", "bits"}
         need(said is not document or "tokens" not in said, f"{name}: has no field check")
-        need(type(said) is dict and set(said) == fields, f"{name}: has not the fields of a check")
+        need(type(said) is dict, f"{name}: check: is not a table")
+        wrong = ascii(min(set(said) ^ fields, default=""))[:80]
+        need(set(said) == fields, f"{name}: {wrong}: is missing, or not known here")
         need(said["format"] == "exactformer check 1", f"{name}: format: is not known here")
         need(said["reading"] in ("ideal", "stored"), f"{name}: reading: is not known here")
         n = network(*read_model(folder, named_files(folder, said["files"], stack)))
@@ -1171,9 +1176,9 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
             claims.append((position, token, claim["margin"]))
         claims.sort()
         positions, tokens, texts = zip(*claims)
-        margins = list(map(decimal, texts))
+        need(not any(text[:1] == "-" for text in texts), f"{name}: claims: a margin is negative")
+        margins = [decimal(text, f"{name}: claims: ") for text in texts]
         need(len(set(positions)) == len(claims), f"{name}: claims: a position is there twice")
-        need(min(margins) >= 0, f"{name}: claims: a margin is negative")
         if said is not document:
             consistent(document, ids, claims)
         n.witness, n.keep = None, keep
@@ -1196,8 +1201,9 @@ def consistent(document, ids, claims):
     given, tokens = document.get("ids"), document.get("tokens")
     good = type(given) is list and type(tokens) is list
     good = good and all(type(entry) is dict and "token" in entry for entry in tokens)
-    whole = given + [entry["token"] for entry in tokens] if good else []
-    good = good and len(given) <= len(ids) and whole[: len(ids)] == ids
+    need(good, "the certificate: ids, tokens: are not as certificates have them")
+    whole = given + [entry["token"] for entry in tokens]
+    good = len(given) <= len(ids) and whole[: len(ids)] == ids
     good = good and all(whole[p + 1 : p + 2] == [token] for p, token, _ in claims)
     need(good and all(p + 1 >= len(given) for p, _, _ in claims),
          "the certificate: check: is about other ids or tokens than the rest of it", Refused)
@@ -1237,11 +1243,10 @@ def main(arguments):
             document = read_json(file.read(LONGEST + 1), "the certificate", LONGEST)
         claims = check(document, given.folder, given.witness, None, given.processes, Progress())
     except Exception as error:  # of whatever kind: what cannot be read is not accepted
-        known = isinstance(error, Refused)
-        status, why = error.status if known else 2, "" if known else f"{type(error).__name__}: "
-        text = "".join(c if c.isprintable() else "?" for c in f"{why}{str(error)[:300]}")
-        say(f"{'refused' if status == 1 else 'bad input'}: {text}")
-        return status
+        status = error.status if isinstance(error, Refused) else None
+        how = {1: "refused", 2: "bad input"}.get(status, f"not checked: {type(error).__name__}")
+        say("".join(c if c.isprintable() else "?" for c in f"{how}: {str(error)[:300]}"))
+        return status or 2
     say("", end="")
     said = document.get("check", document)
     for name, digest in said["files"].items():

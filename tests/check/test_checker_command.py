@@ -197,6 +197,55 @@ def test_statuses(tmp_path: Path) -> None:
         assert len(done.stderr.splitlines()) == 1 or said == "usage: "
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"bits": 300.5}, "bits: is not from 32 to 4000"),
+        ({"margins": []}, "'margins': is missing, or not known here"),
+        ({"claims": [{"position": 3, "token": 12, "margin": "NaN"}]}, "claims: 'NaN' is not a decimal"),
+        ({"claims": [{"position": 3, "token": 12, "margin": "-0"}]}, "claims: a margin is negative"),
+        ({"claims": [{"position": 3, "token": 12, "margin": float("nan")}]}, "'NaN' is not a decimal"),
+        ({"files": {"../config.json": ""}}, "files: are not said"),
+        ({"files": {"config.json": "", "../other": ""}}, "files: '../other' is no name of a file"),
+    ],
+)
+def test_what_is_wrong_is_named(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    if "files" in changes and "config.json" in changes["files"]:
+        changes["files"]["config.json"] = hashlib.sha256((STORIES / "config.json").read_bytes()).hexdigest()
+    done = run(changed(tmp_path / "c.json", **changes), STORIES)
+    assert (done.returncode, done.stderr) == (2, f"bad input: the certificate: {said}\n")
+
+
+def test_a_check_needs_the_rest_of_a_certificate_or_nothing_beside_it(tmp_path: Path) -> None:
+    check = json.loads(CERTIFICATE.read_text())["check"]
+    for document, status in ((check, 0), ({"check": check}, 2), ({"check": 1}, 2)):
+        (tmp_path / "c.json").write_text(json.dumps(document))
+        done = run(tmp_path / "c.json", STORIES)
+        assert done.returncode == status
+        assert not done.stderr or re.fullmatch(
+            r"bad input: the certificate: (ids, tokens: are not as|check: is not).*\n", done.stderr
+        )
+
+
+def test_a_shape_that_config_does_not_say(tmp_path: Path) -> None:
+    config = json.loads((STORIES / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"vocab_size": config["vocab_size"] + 1}))
+    shutil.copy(STORIES / "model.safetensors", tmp_path)
+    files = {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in ("config.json", "model.safetensors")}
+    done = run(changed(tmp_path / "c.json", files=files), tmp_path)
+    shape = f"[{config['vocab_size'] + 1}, {config['hidden_size']}]"
+    assert done.stderr.endswith(f".weight: is missing, or has not floats of the shape {shape}\n")
+
+
+@pytest.mark.parametrize("length", [0, 7, 9])
+def test_a_file_that_is_too_short_for_a_header(length: int, tmp_path: Path) -> None:
+    shutil.copy(STORIES / "config.json", tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(bytes(length))
+    files = {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in ("config.json", "model.safetensors")}
+    done = run(changed(tmp_path / "c.json", files=files), tmp_path)
+    assert (done.returncode, done.stderr) == (2, "bad input: model.safetensors: is cut off\n")
+
+
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb"])
 def test_messages_are_one_line_that_does_nothing_to_a_terminal(name: str) -> None:
     done = run(name, STORIES)
