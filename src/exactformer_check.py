@@ -1209,7 +1209,7 @@ def consistent(document, ids, claims):
          "the certificate: check: is about other ids or tokens than the rest of it", Refused)
 
 class Progress:
-    """Blocks that are done: on a terminal one line, elsewhere a line every ten seconds."""
+    """Blocks that are done: on a terminal a bar, elsewhere a line every ten seconds."""
 
     def __init__(self):
         self.started = self.told = time.monotonic()
@@ -1217,8 +1217,10 @@ class Progress:
     def __call__(self, done, blocks):
         now, terminal = time.monotonic(), sys.stderr.isatty()
         if terminal or (now - self.told > 10 and done < blocks):
-            each = (now - self.started) / done
-            say(f"block {done} of {blocks}, some {each:.0f} s each", end="" if terminal else "\n")
+            left = (now - self.started) * (blocks - done) / done
+            rest = f"about {left:.0f} s left" if done < blocks else "then the logits"
+            bar = f"[{'#' * (20 * done // blocks):.<20}] " if terminal else ""
+            say(f"{bar}block {done} of {blocks}, {rest}", end="" if terminal else "\n")
             self.told = now
 
 def say(line, end="\n"):

@@ -152,12 +152,20 @@ def test_signs_of_life(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     tell = exactformer_check.Progress()
     for done in range(1, 6):
         tell(done, 5)
-    assert capsys.readouterr().err.splitlines() == ["block 2 of 5, some 6 s each", "block 4 of 5, some 6 s each"]
+    assert capsys.readouterr().err.splitlines() == ["block 2 of 5, about 18 s left", "block 4 of 5, about 6 s left"]
 
 
 def test_on_a_terminal_one_line_changes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    now = iter([0.0, 4.0, 9.0])
+    monkeypatch.setattr(exactformer_check.time, "monotonic", lambda: next(now))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     tell = exactformer_check.Progress()
     tell(1, 2)
+    tell(2, 2)
     exactformer_check.say("refused: it is false")
-    assert capsys.readouterr().err == "\r\033[Kblock 1 of 2, some 0 s each\r\033[Krefused: it is false\n"
+    assert capsys.readouterr().err.split("\r\033[K") == [
+        "",
+        "[##########..........] block 1 of 2, about 4 s left",
+        "[####################] block 2 of 2, then the logits",
+        "refused: it is false\n",
+    ]

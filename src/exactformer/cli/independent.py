@@ -95,7 +95,7 @@ def write_witness(certificate: Certificate, origin: Origin | None, path: Path) -
     try:
         with whole_file(path, usual_mode()) as file, Progress() as progress:
             progress("the products for the witness")
-            checker.check(document(certificate), str(origin.folder), keep=file.write)
+            checker.check(document(certificate), str(origin.folder), keep=file.write, tell=progress.part)
     except checker.Refused as error:
         raise Refused(f"--witness: {error}") from None
     click.echo(f"exactformer: {path}: {path.stat().st_size:,} bytes", err=True)
