@@ -1,14 +1,19 @@
 """No example of hypothesis fails because the machine has other work; nobody says how wide a terminal is.
 
+What is kept in the cache is neither the user's nor that of tests that run at the same time, which may prove the same theorem.
 PyTorch takes no instructions in 16 bits that a virtual machine announces and does not have.
 """
 
 import os
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+_cache = tempfile.TemporaryDirectory(prefix="exactformer-cache-", ignore_cleanup_errors=True)  # removed with this process
+os.environ["XDG_CACHE_HOME"] = _cache.name
 
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")  # readline, which pytest imports, says it to children behind Python's back
