@@ -13,7 +13,7 @@ import pytest
 from certify_tools import run, write_model
 
 from exactformer.certificates.certificate import Claim
-from exactformer.cli.interruption import undivided
+from exactformer.interruption import undivided
 
 
 @pytest.fixture(autouse=True)

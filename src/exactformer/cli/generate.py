@@ -31,7 +31,7 @@ from exactformer.cli.common import (
     sized_arithmetic_option,
 )
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
-from exactformer.cli.interruption import undivided
+from exactformer.interruption import undivided
 from exactformer.messages import printable
 from exactformer.progress import Progress
 

@@ -14,7 +14,7 @@ import click
 
 from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, emit, fitted, paint
 from exactformer.cli.independent import write_witness
-from exactformer.cli.interruption import undivided
+from exactformer.interruption import undivided
 from exactformer.messages import printable
 from exactformer.progress import Progress
 

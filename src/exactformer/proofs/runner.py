@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+from exactformer.interruption import undivided
 from exactformer.proofs.chunks import CaseError, Chunks, Outcome, RunError, compute
 from exactformer.proofs.journal import Journal
 
@@ -60,10 +61,11 @@ def run(
             contextlib.closing(_compute(function, chunks, workers or cores(), cluster, threads))
         ):
             results = list(zip(chunk, outcome.results, strict=False))
-            if book:
-                book.append(results)
-            done += len(results)
-            progress(done, total)
+            with undivided():  # what is told of an interruption is what is kept
+                if book:
+                    book.append(results)
+                done += len(results)
+                progress(done, total)
             for index, text in results:
                 yield index, json.loads(text)
             if outcome.failure:
