@@ -20,12 +20,14 @@ class Logged:
     seconds: float = 0.002
     deadly: int | None = None  # the number that kills its process
     lives: int = 10**6  # how often it does so
+    most: int | None = None  # computations after which those that begin take a minute: whoever is to kill them may come late
 
     def __call__(self, number: int) -> dict[str, int]:
         handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.write(handle, f"{number} {os.getpid()}\n".encode())
         os.close(handle)
-        time.sleep(self.seconds)
+        held = self.most is not None and len(computed(self.log)) > self.most
+        time.sleep(60 if held else self.seconds)
         if number == self.deadly and computed(self.log).count(number) <= self.lives:
             os.kill(os.getpid(), signal.SIGKILL)
         return {"square": number * number}
@@ -45,10 +47,10 @@ def alone(number: int) -> bool:
 
 
 def entries(log: Path) -> list[tuple[int, int]]:
-    """(number, process) of each computation."""
+    """(number, process) of each computation whose line is whole."""
     if not log.exists():
         return []
-    numbers = [line.split() for line in log.read_text().splitlines()]
+    numbers = [line.split() for line in log.read_text().split("\n")[:-1]]
     return [(int(number), int(process)) for number, process in numbers]
 
 
@@ -56,10 +58,12 @@ def computed(log: Path) -> list[int]:
     return [number for number, _ in entries(log)]
 
 
-def main(journal: str, log: str, cases: int, workers: int) -> None:
-    for index, result in run(Logged(Path(log)), range(cases), fingerprint="squares", journal=Path(journal), workers=workers):
+def main(journal: str, log: str, cases: int, workers: int, most: int) -> None:
+    for index, result in run(
+        Logged(Path(log), most=most), range(cases), fingerprint="squares", journal=Path(journal), workers=workers
+    ):
         print(index, result["square"], flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

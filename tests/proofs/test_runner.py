@@ -42,9 +42,9 @@ def kept(journal: Path, count: int) -> set[int]:
 def gone(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+        return "\nState:\tZ" in Path(f"/proc/{process}/status").read_text()
+    except (ProcessLookupError, FileNotFoundError):  # gone meanwhile
         return True
-    return "\nState:\tZ" in Path(f"/proc/{process}/status").read_text()
 
 
 def until(condition: Callable[[], bool]) -> bool:
@@ -94,10 +94,10 @@ def test_killed_at_random_moments_and_resumed(tmp_path: Path, workers: int, time
     kills = 0
     while len(finished) < count:
         log = tmp_path / f"log {kills}"
-        program = [sys.executable, PROGRAM, str(journal), str(log), str(count), str(workers)]
+        some = dice.randrange(80) if kills < times else count
+        program = [sys.executable, PROGRAM, str(journal), str(log), str(count), str(workers), str(some + 100)]
         with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
             if kills < times:
-                some = dice.randrange(80)
                 assert until(lambda log=log, some=some: len(computed(log)) > some)
                 process.kill()
             output, _ = process.communicate()
@@ -229,7 +229,7 @@ def test_a_script_without_its_guard_is_told(tmp_path: Path) -> None:
 
 def test_an_interrupt_stops_at_once_and_quietly(tmp_path: Path) -> None:
     journal, log = tmp_path / "journal", tmp_path / "log"
-    program = [sys.executable, PROGRAM, str(journal), str(log), "100000", "2"]
+    program = [sys.executable, PROGRAM, str(journal), str(log), "100000", "2", "50000"]
     with interruptible(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert until(lambda: len(computed(log)) > 100)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
@@ -239,6 +239,26 @@ def test_an_interrupt_stops_at_once_and_quietly(tmp_path: Path) -> None:
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert until(lambda: all(gone(worker) for _, worker in entries(log)))
     assert len(kept(journal, 100000)) > 0
+
+
+def test_what_is_told_of_an_interruption_is_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, said, told = tmp_path / "journal", Journal._say, list[int]()
+
+    def interrupted(book: Journal, body: bytes, what: str = "") -> None:
+        said(book, body, what)
+        if body.startswith(b"5,"):  # in the midst of a chunk
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Journal, "_say", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(
+                run(abs, range(100), fingerprint="squares", journal=journal, workers=1, progress=lambda done, _: told.append(done))
+            )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(kept(journal, 100)) == told[-1] > 6
 
 
 def test_leaving_off_stops_the_workers(tmp_path: Path) -> None:
