@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 PATIENCE = 600  # seconds after which a child hangs. A limit, not an expectation: the machine may be slow, or have other work
@@ -17,3 +19,14 @@ def interruptible(command: Sequence[str], **options: Any) -> subprocess.Popen[An
         return subprocess.Popen(command, **options)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def unread() -> Iterator[int]:
+    """A pipe for a child's output whose reader has gone before the child begins."""
+    reader, pipe = os.pipe()
+    os.close(reader)
+    try:
+        yield pipe
+    finally:
+        os.close(pipe)

@@ -18,8 +18,13 @@ class Done(NamedTuple):
     stderr: str
 
 
+def quiet(said: str) -> str:
+    """Without the signs of life that are given on a slow machine."""
+    return re.sub(r"(?m)^exactformer: \d+ s, .*\n", "", said)
+
+
 def run(*args: str, stdin: bytes = b"") -> Done:
-    """A command, and what it says: without signs of life, which it gives on a slow machine."""
+    """A command, and what it says, without signs of life."""
     out, err, given = io.StringIO(), io.StringIO(), io.TextIOWrapper(io.BytesIO(stdin))
     status = 0
     asked = patch.multiple(sys, argv=["exactformer", *args], stdin=given)
@@ -28,7 +33,7 @@ def run(*args: str, stdin: bytes = b"") -> Done:
             main()
         except SystemExit as end:
             status = int(end.code or 0)
-    return Done(status, out.getvalue(), re.sub(r"(?m)^exactformer: \d+ s, .*\n", "", err.getvalue()))
+    return Done(status, out.getvalue(), quiet(err.getvalue()))
 
 
 def refused(*args: str, stdin: bytes = b"") -> str:

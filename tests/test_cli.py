@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from children import PATIENCE
+from children import PATIENCE, unread
+from cli_runs import quiet
 from exactformer.numbers import sin
 
 EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
@@ -20,7 +20,7 @@ EXACTFORMER = [sys.executable, "-c", "from exactformer.cli import main; main()"]
 def run(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
     """A command, and what it says: without signs of life, which it gives on a slow machine."""
     done = subprocess.run([*EXACTFORMER, *args], capture_output=True, text=True, timeout=PATIENCE, check=False, **options)  # type: ignore[call-overload]
-    done.stderr = re.sub(r"(?m)^exactformer: \d+ s, .*\n", "", done.stderr)
+    done.stderr = quiet(done.stderr)
     return done  # type: ignore[no-any-return]
 
 
@@ -101,11 +101,9 @@ def test_help_and_import_load_nothing_heavy() -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    pipe = subprocess.Popen([*EXACTFORMER, "trace"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert pipe.stdout is not None
-    assert pipe.stderr is not None
-    pipe.stdout.close()
-    assert pipe.stderr.read() == b""
+    with unread() as pipe:
+        done = subprocess.run([*EXACTFORMER, "trace"], stdout=pipe, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
+    assert quiet(done.stderr.decode()) == ""
 
 
 def test_undecided_is_status_3(tmp_path: Path) -> None:
