@@ -14,6 +14,7 @@ from exactformer.cli.inputs import STDIN, source_argument, standard_input
 from exactformer.messages import printable
 
 STORIES = "stories"  # the model that is served where none is given
+_BACKLOG = 2048  # connections that wait until the server has started
 
 
 @click.command("serve")
@@ -118,13 +119,14 @@ def _check(source: str, text: str | None) -> None:
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """A socket that listens, made here so that a port that is taken is one clear line."""
+    """A socket that listens, made here so that a port that is taken is one clear line, and whoever is told of it can connect."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else the end of an answer waits 40 ms for its beginning
     try:
         listener.bind((host, port))
+        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         raise click.ClickException(f"{host}:{port}: cannot listen there: {error.strerror or error}") from None

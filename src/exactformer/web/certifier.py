@@ -33,13 +33,14 @@ class Certifier:
         self._turn, self._settled = asyncio.Lock(), asyncio.Event()  # settled: ready, or failed for good
         self._waiting = 0
         self._asked: asyncio.Future[Answer] | None = None
-        self._doomed = False
+        self._doomed = self._closed = False
         self._thread = ThreadPoolExecutor(1, "certifier")
         self._process: Any = None
         self._connection: Connection | None = None
         self._life = asyncio.ensure_future(self._live())
 
     def close(self) -> None:
+        self._closed = True
         self._life.cancel()
         self._kill()
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -109,11 +110,13 @@ class Certifier:
 
     def _start(self) -> None:
         context = multiprocessing.get_context(start_method())
-        self._connection, there = context.Pipe()
-        self._process = context.Process(target=serve, args=(there, self.source, self.text), daemon=True)  # type: ignore[attr-defined]
-        self._process.start()
+        here, there = context.Pipe()
+        process = context.Process(target=serve, args=(there, self.source, self.text), daemon=True)  # type: ignore[attr-defined]
+        process.start()
         there.close()
-        self._doomed = False
+        self._process, self._connection, self._doomed = process, here, False  # a process that has not started cannot be killed
+        if self._closed:
+            process.kill()
 
     async def _hear(self) -> None:
         """Everything that the process says, until it ends."""

@@ -78,8 +78,14 @@ class Worker:
     def kill(self) -> None:
         """End the process, whatever it is doing; whoever waits for it gets a message."""
         self._doomed = True
-        if self._process is not None:
-            self._process.kill()
+        process = self._process  # the thread that asks may take leave of it meanwhile
+        if process is not None:
+            process.kill()
+
+    @property
+    def doomed(self) -> bool:
+        """Killed when it had just answered: nobody has taken leave of its process, and nothing more is to be asked of it."""
+        return self._doomed
 
     def processor_seconds(self) -> float:
         """What the process has used of the processor so far; 0 where there is none, or the system does not tell."""
@@ -238,7 +244,7 @@ class Pool:
     def _return(self, worker: Worker, quick: bool, lost: bool = False) -> None:
         """Idle again, or a new one for one that is lost. Where another had taken its place, the longest idle one retires."""
         self._busy.discard(worker)
-        again = Worker(self.memory) if lost else worker
+        again = Worker(self.memory) if lost or worker.doomed else worker
         if quick:
             self._quick = again
         else:
