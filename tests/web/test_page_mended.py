@@ -79,7 +79,7 @@ def test_a_short_worksheet_travels_in_the_address(visit: Visit, page: Page, tmp_
     visit("")
     page.locator("#worksheet-file").set_input_files(file)
     expect(page.locator("h1")).to_have_text("The whole transformer, my own")
-    assert "#sheet%3A" in page.url
+    expect(page).to_have_url(re.compile(re.escape("#sheet%3A")))
     assert len(page.url) < 6_000
     page.evaluate("localStorage.clear()")  # as in the browser of somebody else
     address = page.url
@@ -97,7 +97,7 @@ def test_a_long_worksheet_stays_in_its_browser(visit: Visit, page: Page, tmp_pat
     visit("")
     page.locator("#worksheet-file").set_input_files(file)
     wait_for_step(page, "embed")
-    assert "#own%3A" in page.url
+    expect(page).to_have_url(re.compile(re.escape("#own%3A")))
 
 
 # -- what is on its way, and what was done
@@ -135,7 +135,7 @@ def test_going_backward_and_forward_again_keeps_the_step(visit: Visit, page: Pag
     page.get_by_role("button", name="Next step").click()
     page.get_by_role("link", name="Forward").click()
     wait_for_step(page, "blocks.0.attn.pattern")
-    assert "position=1" in page.url
+    expect(page).to_have_url(re.compile(re.escape("position=1")))
     page.get_by_role("link", name="Backward").click()
     wait_for_step(page, "grad.blocks.0.ln2.out")
 
@@ -178,7 +178,7 @@ def test_tables_fit_and_remarks_are_above_the_fold(visit: Visit, page: Page, exa
     for n in range(steps):
         expect(page.locator(".progress")).to_have_text(f"{n + 1} / {steps}")
         page.wait_for_selector(".step:not(.computing) :is(table, figure)")
-        page.wait_for_function(f"() => !({CUT})().length", timeout=20_000)
+        page.wait_for_function(f"() => !({CUT})().length")
         for box in page.locator(".remarks").all():
             assert box.evaluate("box => box.getBoundingClientRect().bottom") < 840
         page.locator("body").press("ArrowRight")
@@ -199,7 +199,7 @@ def test_sixteen_positions_are_seen_at_once_and_an_opened_row_is_scrolled_to(vis
     address = page.url
     page.goto(f"{address}?step=blocks.0.attn.pattern")
     wait_for_step(page, "attn.pattern")
-    page.wait_for_function(f"() => !({CUT})().length", timeout=20_000)
+    page.wait_for_function(f"() => !({CUT})().length")
     page.goto(f"{address}?step=blocks.0.attn.pattern&number=blocks.0.attn.pattern[0,15,12]&as=numbers")
     expect(page.locator("td.open")).to_have_count(1)
     expect(page.locator("td.open")).to_be_in_viewport(ratio=1)
@@ -283,12 +283,20 @@ def test_a_lookup_is_drawn_as_a_lookup(visit: Visit, page: Page) -> None:
 
 
 # -- taken away: copied, printed, shown to a class
+WATCHED = """box => {
+  box.said = [];  // what it says for a moment, and may have said of an earlier copy
+  new MutationObserver(() => box.said.push(box.textContent)).observe(box, {childList: true});
+}"""
+
+
 def copied(page: Page, menu: str, form: str) -> str:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     box = page.locator(menu)
-    box.locator("summary").click()
+    summary = box.locator("summary")
+    summary.evaluate(WATCHED)
+    summary.click()
     box.get_by_role("button", name=form).click()
-    expect(box.locator("summary")).to_have_text("copied ✓")
+    page.wait_for_function("box => box.said.includes('copied ✓')", arg=summary.element_handle())
     text: str = page.evaluate("navigator.clipboard.readText()")
     return text
 

@@ -45,7 +45,7 @@ def test_attention_over_eight_tokens_is_first_seen_as_a_picture(visit: Visit, pa
     assert page.locator(".step table").count() == 0
     page.get_by_role("button", name="Numbers").click()
     expect(page.locator(".step table.writes")).to_be_visible()
-    assert "as=numbers" in page.url
+    expect(page).to_have_url(re.compile(re.escape("as=numbers")))
     page.go_back()
     expect(page.locator("figure.writes .sight")).to_be_visible()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from axe_playwright_python.sync_playwright import Axe
@@ -21,12 +22,12 @@ def test_a_sequence_that_refutes_a_claim_opens_at_its_pattern(visit: Visit, page
     assert Axe().run(page).response["violations"] == []
     report.locator(".nearest a").click()
     expect(page.locator(".panel h2")).to_contain_text("attn.pattern at 1")
-    assert "edit=blocks.0.mlp%3Dzero" in page.url
+    expect(page).to_have_url(re.compile(re.escape("edit=blocks.0.mlp%3Dzero")))
     page.go_back()
     expect(report.locator("li a").first).to_be_visible()
     report.locator("li a").first.click()
     expect(page.locator(".step h2")).to_be_visible()
-    assert "step=blocks.0.attn.pattern" in page.url
+    expect(page).to_have_url(re.compile(re.escape("step=blocks.0.attn.pattern")))
 
 
 def test_a_claim_about_a_pattern_is_made_with_fields(visit: Visit, page: Page) -> None:
@@ -57,7 +58,9 @@ def test_a_rule_fails_without_a_head(visit: Visit, page: Page) -> None:
     assert Axe().run(page).response["violations"] == []
     box.locator("li a").nth(4).click()
     expect(page.locator(".step h2")).to_be_visible()
-    assert page.url.endswith("#induction?edit=blocks.0.attn.head.0%3Dzero&edit=tokens%3Da+b+a&step=logits")
+    expect(page).to_have_url(
+        re.compile(re.escape("#induction?edit=blocks.0.attn.head.0%3Dzero&edit=tokens%3Da+b+a&step=logits") + "$")
+    )
 
 
 def test_circuits_open_their_sizes(visit: Visit, page: Page) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_home_has_the_trained_networks_which_open_in_balls(visit: Visit, page: P
     expect(networks.locator(".card")).to_have_count(6)
     networks.get_by_text("Six letters, sorted").click()
     expect(page.locator(".step table").first).to_be_visible()
-    assert "#sorter?arithmetic=arb" in page.url
+    expect(page).to_have_url(re.compile(re.escape("#sorter?arithmetic=arb")))
     page.get_by_role("link", name="Explain").click()
     expect(page.locator(".explaining .told")).to_contain_text("proved: each contribution lies in its enclosure")
 
@@ -59,7 +60,7 @@ def test_stepping_by_button_by_key_by_scrubber_and_by_the_address(visit: Visit, 
     page.get_by_role("slider", name="Step").fill("28")
     wait_for_step(page, "token")
     assert "ahead of c by 1 (proved)" in page.locator(".output").inner_text()
-    assert "step=token" in page.url
+    expect(page).to_have_url(re.compile(re.escape("step=token")))
     assert page.get_by_role("button", name="Next step").is_disabled()
     page.locator("body").press("Home")
     wait_for_step(page, "embed")
@@ -81,7 +82,7 @@ def test_the_diagram_leads_to_steps_and_positions(visit: Visit, page: Page) -> N
     assert page.locator(".diagram .lit .label").text_content() == "MLP"
     page.locator(".diagram .stage").nth(2).locator("a").nth(2).click()
     wait_for_step(page, "blocks.0.attn.q")
-    assert "position=1" in page.url
+    expect(page).to_have_url(re.compile(re.escape("position=1")))
     assert page.locator(".diagram .node.recovered").count() == 5  # exact again from the first LayerNorm to the logits
 
 
