@@ -10,6 +10,7 @@ from textwrap import dedent
 
 import pytest
 
+from children import PATIENCE
 from exactformer import __version__
 from exactformer.internal import DEBUG, internal_error
 
@@ -31,7 +32,7 @@ BROKEN = """
 def run(program: str, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", dedent(program), *args],
-        capture_output=True, text=True, timeout=100, check=False, env={**os.environ, DEBUG: "", **environment},
+        capture_output=True, text=True, timeout=PATIENCE, check=False, env={**os.environ, DEBUG: "", **environment},
     )  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def test_a_mistake_in_a_worker_process_counts_as_ours(workers: int, tmp_path: Pa
     for debug in ("", "1"):
         done = subprocess.run(
             [sys.executable, str(program), "trace", "capstone"],
-            capture_output=True, text=True, timeout=100, check=False, env={**os.environ, DEBUG: debug},
+            capture_output=True, text=True, timeout=PATIENCE, check=False, env={**os.environ, DEBUG: debug},
         )  # fmt: skip
         assert done.returncode == 70, done.stderr
         last = done.stderr.splitlines()[-1]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from children import PATIENCE
 from exactformer.model import machine
 
 MODES = {"downward": 0x400, "upward": 0x800, "toward zero": 0xC00}  # of fesetround
@@ -41,7 +42,7 @@ def flushing(bits):
 def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     threads = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     return subprocess.run(
-        [sys.executable, "-c", SETTINGS + textwrap.dedent(program)], capture_output=True, text=True, timeout=300,
+        [sys.executable, "-c", SETTINGS + textwrap.dedent(program)], capture_output=True, text=True, timeout=PATIENCE,
         env=os.environ | threads | environment,
     )  # fmt: skip
 

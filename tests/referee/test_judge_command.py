@@ -16,6 +16,7 @@ from benchmarks.trials.referees import drawn_llama
 from safetensors.numpy import load_file
 from transformers import LlamaForCausalLM
 
+from children import PATIENCE
 from cli_runs import run
 from exactformer.messages import Refused
 from exactformer.testing import assert_right, load_golden
@@ -192,7 +193,7 @@ def test_two_processes_and_one_write_the_same_report(folder: Path, engines: Path
             capture_output=True,
             text=True,
             check=True,
-            timeout=300,
+            timeout=PATIENCE,
         ).stdout
         for workers in ("1", "2")
     ]
@@ -330,6 +331,6 @@ def test_the_fixture_works_in_somebody_elses_suite(golden: Path, tmp_path: Path)
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=300,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stdout
