@@ -1270,7 +1270,7 @@ if __name__ == "__main__":
             status = end.code
         sys.stdout.flush()
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # nobody has to wait until it is said
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # a second one does not wait
         status = 130
         say("interrupted: nothing was shown")
     except BrokenPipeError:  # nobody reads any more

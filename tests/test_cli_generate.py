@@ -16,6 +16,7 @@ from unittest.mock import patch
 import pytest
 
 from children import PATIENCE, interruptible
+from cli_runs import quiet
 from exactformer.cli import main
 from exactformer.messages import printable
 
@@ -53,7 +54,7 @@ def run(*args: str) -> Done:
             main()
         except SystemExit as end:
             status = end.code
-    return Done(status, out.getvalue(), err.getvalue())
+    return Done(status, out.getvalue(), quiet(err.getvalue()))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pytest
 
+from cli_runs import quiet
 from exactformer.cli import main
 from exactformer.proofs.journal import _seal
 from exactformer.worksheets.worksheet import example_text
@@ -41,7 +42,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
             status = 0
         except SystemExit as end:
             status = int(end.code or 0)
-        return Done(status, *capsys.readouterr())
+        out, err = capsys.readouterr()
+        return Done(status, out, quiet(err))
 
     return run
 

@@ -27,6 +27,6 @@ def overflowing(page: Page) -> set[str]:
 def unreached(page: Page) -> list[str]:
     """Boxes that scroll, and have no name or are not reached by Tab."""
     with contextlib.suppress(TimeoutError):
-        page.wait_for_function(f"() => !({_UNREACHED})().length", timeout=5_000)  # they are looked at when they have been laid out
+        page.wait_for_function(f"() => !({_UNREACHED})().length")  # they are looked at when they have been laid out
     boxes: list[str] = page.evaluate(_UNREACHED)
     return boxes

@@ -22,7 +22,7 @@ def test_changed_worksheets_are_traced_or_refused_in_a_line() -> None:
 def test_what_must_not_be_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The trial itself is tried: in a process of its own, with each of the ways to fail."""
     monkeypatch.setattr(bounds, "SECONDS", 0.2)
-    monkeypatch.setattr(bounds, "_PATIENCE", 10)
+    monkeypatch.setattr(bounds, "_PATIENCE", 40)
 
     def case(n: int) -> str:
         match n:
