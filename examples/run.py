@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 FOLDER = Path(__file__).parent
 NOTEBOOKS = tuple(sorted(FOLDER.glob("*.ipynb")))
@@ -18,9 +20,11 @@ NOTEBOOKS = tuple(sorted(FOLDER.glob("*.ipynb")))
 def executed(path: Path, seconds: int = 600) -> nbformat.NotebookNode:
     """The notebook with the outputs of a new run, from its first cell to its last."""
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=seconds, startup_timeout=seconds, kernel_name="python3")
-    client.resources = {"metadata": {"path": str(FOLDER)}}
-    client.execute()
+    with TemporaryDirectory() as sockets:  # no ports: one that is free may be taken until the kernel has it
+        config = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
+        client = NotebookClient(notebook, timeout=seconds, startup_timeout=seconds, kernel_name="python3", config=config)
+        client.resources = {"metadata": {"path": str(FOLDER)}}
+        client.execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
     notebook.metadata = {
