@@ -25,22 +25,20 @@ import secrets
 import signal
 import struct
 import sys
-import threading
 import time
 from array import array
-from collections import namedtuple
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque, namedtuple
 from contextlib import ExitStack, suppress
 from fractions import Fraction
 from io import StringIO
-from itertools import accumulate, islice, repeat
-from multiprocessing import active_children, parent_process
+from itertools import accumulate, cycle, repeat
+from multiprocessing import Pipe, Process
 from operator import add, mul
 
 LARGEST = 1 << 20  # bytes of the JSON of a model
 LONGEST = 1 << 23  # bytes of a certificate
 WORK = 1 << 20  # positions times bits
-SPACE = 1 << 32  # bits of the rows of all positions
+SPACE = 1 << 30  # bits of the rows of all positions, beside as many as the weights have
 FEWEST, MOST = 32, 4000  # bits
 ROOM = 128  # more bits for rotary angles
 CHUNK = 1 << 19  # weights that are read at a time, or a few more
@@ -69,8 +67,11 @@ def read_json(data, name, most=LARGEST):
     """A JSON object, strictly: no key twice, decimals as the fractions that they are."""
 
     def once(pairs):
-        need(len(dict(pairs)) == len(pairs), "a key is there twice")
-        return dict(pairs)
+        found = {}
+        for key, value in pairs:
+            need(key not in found, f"{ascii(key)[:80]}: is there twice")
+            found[key] = value
+        return found
 
     need(len(data) <= most, f"{name}: is too large")
     try:
@@ -86,7 +87,7 @@ def read_json(data, name, most=LARGEST):
 def decimal(text, name=""):
     """0.25 or 1e-05 as the fraction that it is."""
     known = re.fullmatch(r"-?[0-9]{1,80}(\.[0-9]{1,160})?([eE][-+]?[0-9]{1,2})?", text)
-    need(known, f"{name}{text[:40]!r} is not a decimal")
+    need(known, f"{name}{text[:40]!r} is no decimal, or has too many digits")
     return Fraction(text)
 
 def natural(value, least, most, name):
@@ -108,6 +109,7 @@ class Fields:
 
     def count(self, key, usual=None, least=1, most=(1 << 31) - 1):
         value = usual if self.get(key) is None else self.get(key)
+        self.need(value is not None, key, "is missing")
         return natural(value, least, most, f"{self.name}: {key}")
 
     def number(self, key, usual, least, most):
@@ -122,6 +124,7 @@ class Fields:
 
     def choice(self, key, known, usual=None):
         value = self.get(key, usual)
+        self.need(value is not None, key, "is missing")
         self.need(type(value) is str and value in known, key, "is not known here")
         return known[value]
 
@@ -259,27 +262,28 @@ def read_tensors(file, name):
     """The tensors of a safetensors file. Every byte belongs to one of them."""
     end = file.seek(0, os.SEEK_END)
     file.seek(0)
-    most = min(LARGEST, end - 8)
-    need(most > 1, f"{name}: is cut off")
-    length = natural(int.from_bytes(file.read(8), "little"), 2, most, f"{name}: header's length")
+    length = int.from_bytes(file.read(8), "little")
+    need(2 <= length <= end - 8, f"{name}: is cut off, or no safetensors file")
+    need(length <= LARGEST, f"{name}: header: is too large")
     data, start, reached, tensors = file.read(length), 8 + length, 8 + length, {}
     header = read_json(data, name)
     said = header.pop("__metadata__", {})
     texts = type(said) is dict and all(type(text) is str for text in said.values())
     need(data[:1] == b"{" and texts, f"{name}: header: is not as safetensors has it")
-    for entry in header.values():
+    for key, entry in header.items():
         good = type(entry) is dict and set(entry) == {"dtype", "shape", "data_offsets"}
         lists = [entry["shape"], entry["data_offsets"]] if good else [None]
         good = all(type(numbers) is list for numbers in lists) and entry["dtype"] in [*WIDTHS]
         good = good and len(lists[0]) <= 8 and len(lists[1]) == 2
         good = good and all(type(n) is int and 0 <= n <= end for numbers in lists for n in numbers)
-        need(good, f"{name}: a tensor is not described")
+        need(good, f"{name}: {ascii(key)[:80]}: is not described as safetensors has it")
     for key, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         begin, stop = entry["data_offsets"]
         tensor = Tensor(file, start + begin, entry["dtype"], entry["shape"], key)
         tensors[key] = tensor
         size = tensor.width * math.prod(tensor.shape)
-        need(start + begin == reached and stop - begin == size, f"{name}: {ascii(key)[:80]}: bytes")
+        need(start + begin == reached, f"{name}: {tensor.name}: does not begin where another ends")
+        need(stop - begin == size, f"{name}: {tensor.name}: has not the bytes of its shape")
         reached = start + stop
     need(reached == end, f"{name}: is cut off, or goes on after its tensors")
     return tensors
@@ -539,35 +543,60 @@ def norm(x, gain, bias, epsilon, centred, unit):
         radii.append(math.floor(steepest * moved) + 1 + 2 * root_up(d))
     return Rows(values, radii, bits)
 
-def attached():
-    """A process leaves interruptions to the one that started it, and ends when that one does."""
-    def follow():
-        parent_process().join()
-        os._exit(1)
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=follow, daemon=True).start()
-
-def ended(kind, error, trace):
-    """Where there is nothing more to be done, processes do not go on with what they have."""
-    for process in active_children() if kind else ():
-        process.kill()
+def served(connection, other_end):
+    """What a process does: what it is given, until the one that began it has gone."""
+    other_end.close()
+    with suppress(EOFError, OSError):
+        while True:
+            function, arguments = connection.recv()
+            try:
+                found = function(*arguments), None
+            except Exception as error:
+                found = None, error
+            connection.send(found)
 
 class Work:
     """Does something with many arguments: in this process, or in several, always in order."""
 
     def __init__(self, stack, processes):
-        self.many, self.run = 1, map  # so many at a time
-        if processes > 1:
-            pool = ProcessPoolExecutor(processes, initializer=attached)
-            self.many, self.run = 4 * processes, stack.enter_context(pool).map
-            stack.push(ended)
+        self.workers = []
+        for _ in range(processes if processes > 1 else 0):
+            here, there = Pipe()
+            process = Process(target=served, args=(there, here), daemon=True)
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # that is for this process alone
+            try:
+                process.start()
+            finally:
+                signal.signal(signal.SIGINT, before)
+            there.close()
+            stack.callback(process.kill)
+            self.workers.append(here)
 
     def __call__(self, function, tasks):
         """Each task with its result."""
-        tasks = iter(tasks)
-        while some := list(islice(tasks, self.many)):
-            yield from zip(some, self.run(function, *zip(*some)))
+        if not self.workers:
+            yield from ((task, function(*task)) for task in tasks)
+            return
+        given = deque()
+        for task, worker in zip(tasks, cycle(self.workers)):
+            done = [received(*given.popleft())] if len(given) == len(self.workers) else []
+            told(worker.send, (function, task))
+            given.append((worker, task))
+            yield from done
+        while given:
+            yield received(*given.popleft())
+
+def received(worker, task):
+    result, error = told(worker.recv)
+    if error:
+        raise error
+    return task, result
+
+def told(by, *what):
+    try:
+        return by(*what)
+    except (EOFError, OSError):
+        raise RuntimeError("a process was ended, perhaps for lack of memory") from None
 
 def entry_bytes(largest, size, terms):
     """A sum of products fits into so many bytes, with its sign (L10)."""
@@ -692,6 +721,14 @@ class Network:
             kind, self.embedding_square = self.tensor("", "words").kind, Fraction(self.dim)
             if reading == "stored":
                 self.embedding_square = Fraction(stored_root(self.dim, kind)) ** 2
+
+    def has_room(self, positions, bits):
+        """Rows of all positions, with turns, are little, or no more than the weights."""
+        longest = max(self.dim, self.heads * self.size, self.inner)
+        longest += sum(rope.width for rope in set(self.ropes) - {None})
+        weights = sum(tensor.width * math.prod(tensor.shape) for tensor in self.tensors.values())
+        space = positions * longest * (bits + 256)
+        return positions * bits <= WORK and space <= SPACE + 8 * weights
 
     def tensor(self, at, key, part=".weight"):
         return self.tensors.get(at + self.names[key] + part)
@@ -862,7 +899,7 @@ def described(c):
     """The network that a configuration describes, without its tensors."""
     n = Network()
     kind = n.kind = "small" if "block_size" in c.document else c.get("model_type")
-    c.need(type(kind) is str and kind in FAMILIES, "model_type", "is not known here")
+    c.need(type(kind) is str and kind in FAMILIES, "model_type", "is missing, or not known here")
     name, other, harmless, fixed = FAMILIES[kind]
     n.names, gemma = {**NAMES, **other}, kind.startswith("gemma")
     if kind == "small":
@@ -905,6 +942,9 @@ def described(c):
     asked = kind in ("llama", "qwen3", "gpt_neox") or gemma
     qkv = c.flag("attention_bias", neox) if asked else phi or kind == "qwen2"
     mlp = c.flag("mlp_bias", False) if kind == "llama" else phi or neo or neox
+    if kind == "llama" and (qkv or mlp):  # parts of matrices had no biases
+        split = c.get("pretraining_tp") not in (None, 1)
+        c.need(not split, "pretraining_tp", "is not 1, and there are biases")
     n.biases = {"qkv": qkv, "out": neo or (qkv and kind != "qwen2"), "mlp": mlp, "norm": n.centred}
     if gpt2:
         n.biases = dict.fromkeys(n.biases, kind == "gpt2" or c.flag("bias", True))
@@ -1100,7 +1140,7 @@ def buffers(n, left):
                 need(mask.raw(t * p, p) == row, f"tensor {name}: is not the causal mask")
         if (name := at + ".masked_bias") in left:
             mask, found = n.tensors[name], found | {name}
-            hides = mask.shape in ((), (1,)) and mask.floats()[0] <= -1e4
+            hides = mask.shape in ((), (1,)) and mask.kind in FLOATS and mask.floats()[0] <= -1e4
             need(hides, f"tensor {name}: does not hide what is masked")
     for block, rope in enumerate(n.ropes if n.names["turns"] else []):
         if (name := n.names["block"].format(block) + n.names["turns"]) in left:
@@ -1137,8 +1177,9 @@ def read_model(folder, found):
     if index in found:
         places = read_json(found.pop(index).read(LARGEST + 1), index).get("weight_map")
     whole = "model.safetensors"
-    need(type(places) is dict or list(found) == [whole], "the files are no model")
-    also = whole not in found and os.path.exists(os.path.join(folder, whole))
+    need(type(places) is dict or list(found) == [whole],
+         f"the certificate: files: are neither {whole} nor shards with their index")
+    also = places is not None and os.path.exists(os.path.join(folder, whole))
     need(not also, f"{whole} is in the folder, too, and may be what is meant")
     for name, file in found.items():
         for key, tensor in read_tensors(file, name).items():
@@ -1164,13 +1205,12 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
             need(good, f"{name}: {key}: are none, or more than the model has positions")
         ids = [natural(i, 0, n.vocabulary - 1, f"{name}: ids") for i in said["ids"]]
         bits = natural(said["bits"], FEWEST, MOST, f"{name}: bits")
-        space = len(ids) * max(n.dim, n.heads * n.size, n.inner) * (bits + 256)
-        fits = len(ids) * bits <= WORK and space <= SPACE
-        need(fits, f"{name}: bits: are too many for so many ids")
+        need(n.has_room(len(ids), bits), f"{name}: bits: are too many for so many ids")
         claims = []
         for claim in said["claims"]:
             good = type(claim) is dict and set(claim) == {"position", "token", "margin"}
-            need(good and type(claim["margin"]) is str, f"{name}: claims: are not described")
+            need(good and type(claim["margin"]) is str, f"{name}: claims[{len(claims)}]: is not a"
+                 " position, a token and a margin in quotes")
             position = natural(claim["position"], 0, len(ids) - 1, f"{name}: position")
             token = natural(claim["token"], 0, n.vocabulary - 1, f"{name}: token")
             claims.append((position, token, claim["margin"]))
@@ -1191,8 +1231,8 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
         for (position, token, text), margin, lead in zip(
                 claims, margins, n.leads(x, tokens, margins)):
             why = f"token {token} after position {position} is not shown to lead by {text}"
-            if lead > -10**6:
-                why += f": what is shown is {math.floor(lead * 10**6) / 10**6} or more"
+            shown = f"what is shown is {math.floor(lead * 10**6) / 10**6} or more"
+            why += f": {shown if lead > -10**6 else f'{bits} bits are too few to show anything'}"
             need(lead > 0 and lead >= margin, why, Refused)
         return claims
 
@@ -1238,6 +1278,7 @@ def main(arguments):
     parser.add_argument("--processes", metavar="N", type=int, default=1, help="that compute")
     given = parser.parse_args(arguments)
     try:
+        need(sys.version_info >= (3, 9), "this Python is too old")
         need(sys.byteorder == "little", "this machine is not little-endian")
         need(array("f", b"\1\0\0\0")[0] > 0, "this machine takes small numbers for 0")
         natural(given.processes, 1, 256, "--processes")

@@ -209,9 +209,9 @@ def test_statuses(tmp_path: Path) -> None:
     [
         ({"bits": 300.5}, "bits: is not from 32 to 4000"),
         ({"margins": []}, "'margins': is missing, or not known here"),
-        ({"claims": [{"position": 3, "token": 12, "margin": "NaN"}]}, "claims: 'NaN' is not a decimal"),
+        ({"claims": [{"position": 3, "token": 12, "margin": "NaN"}]}, "claims: 'NaN' is no decimal, or has too many digits"),
         ({"claims": [{"position": 3, "token": 12, "margin": "-0"}]}, "claims: a margin is negative"),
-        ({"claims": [{"position": 3, "token": 12, "margin": float("nan")}]}, "'NaN' is not a decimal"),
+        ({"claims": [{"position": 3, "token": 12, "margin": float("nan")}]}, "'NaN' is no decimal, or has too many digits"),
         ({"files": {"../config.json": ""}}, "files: are not said"),
         ({"files": {"config.json": "", "../other": ""}}, "files: '../other' is no name of a file"),
     ],
@@ -250,7 +250,7 @@ def test_a_file_that_is_too_short_for_a_header(length: int, tmp_path: Path) -> N
     (tmp_path / "model.safetensors").write_bytes(bytes(length))
     files = {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in ("config.json", "model.safetensors")}
     done = run(changed(tmp_path / "c.json", files=files), tmp_path)
-    assert (done.returncode, done.stderr) == (2, "bad input: model.safetensors: is cut off\n")
+    assert (done.returncode, done.stderr) == (2, "bad input: model.safetensors: is cut off, or no safetensors file\n")
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb"])
@@ -273,7 +273,15 @@ def test_shards_beside_a_whole_file_are_bad_input(tmp_path: Path) -> None:
     assert run(file, folder).returncode == 0
     shutil.copy(STORIES / "model.safetensors", folder)
     done = run(file, folder)
-    assert (done.returncode, done.stderr) == (2, "bad input: model.safetensors is in the folder, too, and may be what is meant\n")
+    said = "bad input: model.safetensors is in the folder, too, and may be what is meant\n"
+    assert (done.returncode, done.stderr) == (2, said)
+    (folder / "other.safetensors").unlink()
+    index = {"weight_map": dict.fromkeys(index["weight_map"], "model.safetensors")}  # as a shard of its own
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    names = ("config.json", "model.safetensors.index.json", "model.safetensors")
+    file = changed(tmp_path / "c.json", files={name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names})
+    done = run(file, folder)
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,19 @@ def test_what_may_be_another_network_is_bad_input(change: dict[str, Any], tmp_pa
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(exactformer_check.BadInput):
+        network(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [({"pretraining_tp": 2}, ""), ({"mlp_bias": True, "pretraining_tp": 2}, "pretraining_tp: is not 1"),
+     ({"mlp_bias": True, "pretraining_tp": 1}, "proj.bias: is missing"), ({"mlp_bias": True}, "proj.bias: is missing")],
+)  # fmt: skip
+def test_matrices_in_parts_had_no_biases(change: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    folder = write_llama(tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(exactformer_check.BadInput, match=problem) if problem else nullcontext():
         network(folder)
 
 

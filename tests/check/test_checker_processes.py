@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from test_checker_command import CERTIFICATE, CHECKER, STORIES, changed, quiet, 
 import exactformer_check
 from children import PATIENCE, interruptible, unread
 from cli_runs import run as cli
+from exactformer.hashing import checksum
 
 TWO = ("--processes", "2")
 
@@ -158,7 +160,46 @@ def test_a_process_that_dies_proves_nothing(tmp_path: Path) -> None:
         out, said = process.communicate(timeout=PATIENCE)
     (line,) = quiet(said.decode()).splitlines()
     assert (process.returncode, out) == (2, b"")
-    assert line.startswith("not checked: BrokenProcessPool")
+    assert line.startswith("not checked: RuntimeError: a process was ended")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_checker_ends_with_certify(number: int, status: int, tmp_path: Path) -> None:
+    document = json.loads(CERTIFICATE.read_text())
+    document["check"]["bits"] = 4000
+    slow = tmp_path / "slow.json"
+    slow.write_text(json.dumps(document | {"sha256": checksum(document)}))
+    command = [sys.executable, "-m", "exactformer", "certify", "stories", "--verify", slow, "--independent", "--workers", "2"]
+    with interruptible(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        waited(lambda: any(len(children(checker)) == 2 for checker in children(process.pid)))
+        (checker,) = (checker for checker in children(process.pid) if children(checker))
+        found = [checker, *children(checker)]
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == status
+    waited(lambda: all(map(ended, found)))
+
+
+def test_many_interruptions_of_large_answers(tmp_path: Path) -> None:
+    """Whenever it comes, also in the midst of an answer that fills a pipe: nobody waits for the rest of it."""
+    file = tmp_path / "answers.py"
+    file.write_text(
+        "import sys; from contextlib import ExitStack\n"
+        f"sys.path.insert(0, {str(CHECKER.parent)!r}); from exactformer_check import Work\n"
+        "if __name__ == '__main__':\n"
+        "    with ExitStack() as stack:\n"
+        "        for task in Work(stack, 2)(bytes, [(10**7,)] * 10**5): print('.', end='', flush=True)\n"
+    )
+    for how in range(6):
+        with interruptible([sys.executable, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.read(5 + how)
+            if how % 2:
+                os.kill(children(process.pid)[0], signal.SIGKILL)
+            else:
+                process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=PATIENCE)[1].decode()
+        assert said.splitlines()[-1].startswith("RuntimeError: a process was ended" if how % 2 else "KeyboardInterrupt")
 
 
 def test_too_few_files_for_so_many_processes() -> None:

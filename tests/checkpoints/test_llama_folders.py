@@ -141,6 +141,7 @@ def test_frequencies_of_older_files_are_checked(tmp_path: Path) -> None:
         ({"hidden_act": "gelu_fast"}, "hidden_act: 'gelu_fast' is not one of silu, swish"),
         ({"rms_norm_eps": -1}, "rms_norm_eps: -1 is not between 0 and 1"),
         ({"attention_bias": True}, "tensor 'layers.0.self_attn.q_proj.bias': is missing"),
+        ({"mlp_bias": True, "pretraining_tp": 2}, "pretraining_tp: is not 1, and there are biases"),
         ({"mlp_bias": True}, "tensor 'layers.0.mlp.up_proj.bias': is missing"),
         ({"mlp_bias": None}, "mlp_bias: null is not true or false"),
         ({"tie_word_embeddings": True}, "tensor 'lm_head.weight': differs from embed_tokens.weight, though"),

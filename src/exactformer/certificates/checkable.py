@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 FORMAT = "exactformer check 1"
 FEWEST, MOST = 32, 4000  # bits that the checker takes
-WORK, SPACE = 1 << 20, 1 << 32  # and of these: positions times bits; bits of the rows of all positions
 _SPARE = 21  # bits
 _SLOPE = 5 / 4  # of every activation
 _ULP = 1 / 64  # of a radius by the root of the length of its row: no more is lost where rows are trimmed
@@ -60,11 +59,11 @@ def check_of(model: Model, origin: Origin | None, ids: Sequence[int], claims: Se
         for n, claim in enumerate(proved)
         if claim.token is not None and claim.margin is not None and not claim.ties
     )
-    if origin is None or not leads or model.config.outputs or not _known(origin):
+    if origin is None or not leads or model.config.outputs or (network := _network(origin)) is None:
         return None
     read = (*ids, *(claim.token for claim in proved[:-1] if claim.token is not None))
     bits = foreseen_bits(model, read, min(float(Fraction(lead.margin)) for lead in leads))
-    if bits > MOST or bits * len(read) > WORK or _widest(model) * len(read) * (bits + 256) > SPACE:
+    if bits > MOST or not network.has_room(len(read), bits):
         return None
     return Check(origin.hashes, origin.reading, read, leads, bits)
 
@@ -77,22 +76,15 @@ def foreseen_bits(model: Model, ids: Sequence[int], margin: float) -> int:
 
 
 @lru_cache(maxsize=8)
-def _known(origin: Origin) -> bool:
-    """Does the checker read this folder? It knows fewer kinds of configurations. Asked once, not for every prompt."""
+def _network(origin: Origin) -> Any:
+    """What the checker makes of this folder; None: it knows fewer kinds of configurations. Asked once, not for every prompt."""
     checker: Any = import_module("exactformer_check")
     with ExitStack() as stack:
         found = {name: stack.enter_context((origin.folder / name).open("rb")) for name in origin.files}
         try:
-            checker.network(*checker.read_model(origin.folder, found))
+            return checker.network(*checker.read_model(origin.folder, found))
         except checker.Refused:
-            return False
-    return True
-
-
-def _widest(model: Model) -> int:
-    """How many numbers the longest rows of a pass have."""
-    inner: list[int] = [size for block in model.weights.blocks if block.mlp is not None for size in block.mlp.W_in.shape]
-    return max(model.config.dim, model.config.heads * model.config.head_dim, *inner, 0)
+            return None
 
 
 def _less(margin: Fraction) -> str:

@@ -35,6 +35,8 @@ def llama(fields: Fields) -> Plan:
     heads = fields.count("num_attention_heads")
     biases: set[Biased] = {"qkv", "out"} if fields.flag("attention_bias", False) else set()
     biases |= {"mlp"} if fields.flag("mlp_bias", False) else set()
+    if biases and fields.get("pretraining_tp") not in (None, 1):
+        raise fields.error("pretraining_tp", "is not 1, and there are biases, which some versions of the library left out")
     return Plan(**_common(fields, "Llama", heads), names=_NAMES, biases=frozenset(biases))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -71,12 +72,14 @@ def _followed(command: list[str]) -> int:
         TemporaryFile("w+", encoding="utf-8") as found,
         subprocess.Popen(command, stdout=found, stderr=progress, encoding="utf-8") as process,
     ):
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # which ends the checker, too
         try:
             for line in process.stderr or ():
                 click.echo(line, nl=False, err=True)
             status = process.wait()
         finally:
             process.kill()  # nothing of it is left where this is interrupted
+            signal.signal(signal.SIGTERM, before)
         found.seek(0)
         click.echo(found.read(), nl=False)
     return status
