@@ -1231,8 +1231,8 @@ def check(document, folder, witness=None, keep=None, processes=1, tell=lambda do
         for (position, token, text), margin, lead in zip(
                 claims, margins, n.leads(x, tokens, margins)):
             why = f"token {token} after position {position} is not shown to lead by {text}"
-            shown = f"what is shown is {math.floor(lead * 10**6) / 10**6} or more"
-            why += f": {shown if lead > -10**6 else f'{bits} bits are too few to show anything'}"
+            known = math.floor(max(lead, -10**6) * 10**6) / 10**6
+            why += f": what is shown is {known} or more" if lead > -10**6 else f" with {bits} bits"
             need(lead > 0 and lead >= margin, why, Refused)
         return claims
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -183,12 +184,13 @@ def test_statuses(tmp_path: Path) -> None:
     claims = json.loads(CERTIFICATE.read_text())["check"]["claims"]
     larger = changed(tmp_path / "larger.json", claims=[claims[0] | {"margin": "99.5"}])
     negative = changed(tmp_path / "negative.json", claims=[claims[0] | {"margin": "-1"}])
-    few = changed(tmp_path / "few.json", bits=48)
+    few, fewest = changed(tmp_path / "few.json", bits=48), changed(tmp_path / "fewest.json", bits=32)
     unreadable = changed(tmp_path / "unreadable.json", bits="many")
     for arguments, status, said in (
         ((larger, STORIES), 1, "refused: token 12 after position 3 is not shown to lead by 99.5: what is shown is 11.39"),
         ((negative, STORIES), 2, "bad input: the certificate: claims: a margin is negative"),
         ((few, STORIES), 1, "refused: "),
+        ((fewest, STORIES), 1, "refused: "),
         ((unreadable, STORIES), 2, "bad input: the certificate: bits"),
         ((CERTIFICATE, tmp_path), 2, "bad input: "),
         ((tmp_path / "none.json", STORIES), 2, "bad input: "),
@@ -202,6 +204,18 @@ def test_statuses(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (status, "")
         assert done.stderr.startswith(said)
         assert len(done.stderr.splitlines()) == 1 or said == "usage: "
+
+
+def test_what_is_shown_of_a_lead_may_be_less_than_floats_hold(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for lead, shown in (
+        (Fraction(-(10**400)), f" with {json.loads(CERTIFICATE.read_text())['check']['bits']} bits"),
+        (Fraction(-1, 3), ": what is shown is -0.333334 or more"),
+    ):
+        monkeypatch.setattr(exactformer_check.Network, "leads", lambda *_, lead=lead: [lead] * 3)
+        assert exactformer_check.main([str(CERTIFICATE), str(STORIES)]) == 1
+        assert capsys.readouterr().err.endswith(f"{shown}\n")
 
 
 @pytest.mark.parametrize(
