@@ -241,6 +241,17 @@ def test_settings_of_other_families_are_bad_input(family: str, change: dict[str,
         network(folder)
 
 
+def test_what_hides_is_a_float(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, small_config(), _PLAIN | {"h.0.attn.masked_bias": np.array(-1e4)}, "F32")
+    assert network(folder).blocks == 2
+    file = folder / "model.safetensors"
+    raw = file.read_bytes()
+    at = raw.index(b'"F32"', raw.index(b'"h.0.attn.masked_bias"'))
+    file.write_bytes(raw[:at] + b'"I32"' + raw[at + 5 :])
+    with pytest.raises(exactformer_check.BadInput, match=r"masked_bias: does not hide what is masked"):
+        network(folder)
+
+
 def _with_a_head(families: Any, family: str, seed: int, place: Path) -> bool:
     families.written(family, seed, place / str(seed))
     return open_checkpoint(place / str(seed)).model.config.unembedding != "none"
