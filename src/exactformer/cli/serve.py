@@ -18,7 +18,7 @@ _BACKLOG = 2048  # connections that wait until the server has started
 
 
 @click.command("serve")
-@source_argument(required=False, metavar="EXAMPLE|WORKSHEET|MODEL_DIR|LESSON.md|-")
+@source_argument(required=False, metavar="EXAMPLE|WORKSHEET|MODEL_DIR|LESSON.md|-", programs=False)
 @click.option(
     "--host",
     default="127.0.0.1",
