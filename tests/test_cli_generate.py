@@ -266,6 +266,8 @@ def test_without_a_token_nothing_is_written(uniform: str, tmp_path: Path, interr
     for options in ([], ["-o", str(output)]):
         said = "exactformer: interrupted before the first token; nothing was written\n"
         assert run(uniform, "--format", form, *options) == (130, "", said)
+    with patch("exactformer.worksheets.load", side_effect=KeyboardInterrupt):  # while the model is read
+        assert run(uniform, "--format", form, *options) == (130, "", said)
     assert not output.exists()
 
 

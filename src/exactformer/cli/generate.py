@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from exactformer.decoding import Chosen, End, Strategy
     from exactformer.worksheets import Input, Worksheet
 
+_NOTHING = "before the first token; nothing was written"
+
 
 @click.command("generate")
 @source_argument("capstone")
@@ -84,6 +86,9 @@ def command(
             interrupted = stream.follow(choices)
     except DecodingError as error:
         raise click.ClickException(f"--{error}") from None
+    except KeyboardInterrupt:  # while the model is read
+        click.echo(f"exactformer: interrupted {_NOTHING}", err=True)
+        sys.exit(INTERRUPTED)
     chosen, count = stream.chosen, sum(choice.id is not None for choice in stream.chosen)
     end = chosen[-1].end if chosen else None
     end = End("interrupted", f"interrupted after {many(count, 'token')}") if end is None else end
@@ -95,7 +100,7 @@ def command(
         emit(_json(chosen, end, worksheet.title, arithmetic, strategy, seed, names, digits), output)
     if interrupted:
         where = f", {'which is' if count == 1 else 'which are'} {'shown' if output is None else f'in {output}'}"
-        told = f"after {many(count, 'token')}{where}" if chosen else "before the first token; nothing was written"
+        told = f"after {many(count, 'token')}{where}" if chosen else _NOTHING
         click.echo(f"exactformer: interrupted {told}", err=True)
         sys.exit(INTERRUPTED)
     if end.kind == "undecided":
