@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
@@ -18,6 +20,8 @@ import pytest
 from children import PATIENCE, interruptible
 from cli_runs import quiet
 from exactformer.cli import main
+from exactformer.decoding import Chosen
+from exactformer.decoding.generating import _Passes
 from exactformer.messages import printable
 
 UNIFORM = """
@@ -179,9 +183,9 @@ def test_what_does_not_fit_is_one_line(args: list[str], problem: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_text_streams_and_an_interruption_tells_what_there_was(uniform: str, tmp_path: Path) -> None:
-    output = tmp_path / "never.json"
-    for more, told in ([], True), (["--format", "json", "-o", str(output)], False):
+def test_text_streams_and_an_interruption_keeps_what_there_was(uniform: str, tmp_path: Path) -> None:
+    output = tmp_path / "told.json"
+    for more, streamed in ([], True), (["--format", "json", "-o", str(output)], False):
         command = [
             sys.executable,
             "-c",
@@ -197,16 +201,82 @@ def test_text_streams_and_an_interruption_tells_what_there_was(uniform: str, tmp
             *more,
         ]
         with interruptible(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as running:
-            first = os.read(running.stdout.fileno(), 1) if told else b""  # long before the end
-            while not told and b" steps done" not in running.stderr.readline():  # a sign of life
+            first = os.read(running.stdout.fileno(), 1) if streamed else b""  # long before the end
+            while not streamed and b" steps done" not in running.stderr.readline():  # a sign of life
                 assert running.poll() is None
             running.send_signal(signal.SIGINT)
             rest, problem = running.communicate(timeout=PATIENCE)
         assert running.returncode == 130
-        assert problem.decode().splitlines()[-1].startswith("exactformer: interrupted after ")
+        where = "shown" if streamed else f"in {output}"
+        told = re.fullmatch(
+            rf"exactformer: interrupted after ([\d,]+) tokens?, which (?:is|are) {where}", problem.decode().splitlines()[-1]
+        )
+        assert told, problem
         shown = (first + rest).decode()
-        assert ("temperature 1, seed 1, arithmetic float64" in shown) == told
+        assert ("temperature 1, seed 1, arithmetic float64" in shown) == streamed
+        if streamed:
+            assert shown.endswith("\n")
+        else:
+            assert len(json.loads(output.read_text(encoding="utf-8"))["chosen"]) == int(told[1].replace(",", ""))
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """An interruption when so many tokens are there."""
+
+    def after(tokens: int) -> None:
+        choice = _Passes.choice
+
+        def chosen(passes: _Passes, ids: list[int], *how: Any) -> Chosen:
+            if len(ids) > tokens:  # the input is one more
+                raise KeyboardInterrupt
+            return choice(passes, ids, *how)
+
+        monkeypatch.setattr(_Passes, "choice", chosen)
+
+    return after
+
+
+@pytest.mark.parametrize(("count", "tokens"), [(1, "1 token, which is"), (3, "3 tokens, which are")])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_an_interruption_leaves(
+    uniform: str, tmp_path: Path, interrupted: Callable[[int], None], form: str, count: int, tokens: str
+) -> None:
+    interrupted(count)
+    output = tmp_path / "told"
+    shown, written = run(uniform, "--format", form), run(uniform, "--format", form, "-o", str(output))
+    assert (shown.returncode, shown.stderr) == (130, f"exactformer: interrupted after {tokens} shown\n")
+    said = f"exactformer: interrupted after {tokens} in {output}\n"
+    assert written == (130, "", said)
+    text = output.read_text(encoding="utf-8")
+    assert text == shown.stdout
+    end = f"interrupted after {count} token{'s' * (count > 1)}"
+    if form == "text":
+        assert text.startswith(" ".join("a" * count) + "\n\ngreedy")
+        assert text.endswith(f"\n\nend: {end}\n")
+    else:
+        told = json.loads(text)
+        assert (len(told["chosen"]), told["end"]) == (count, {"kind": "interrupted", "text": end})
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_without_a_token_nothing_is_written(uniform: str, tmp_path: Path, interrupted: Callable[[int], None], form: str) -> None:
+    interrupted(0)
+    output = tmp_path / "told"
+    for options in ([], ["-o", str(output)]):
+        said = "exactformer: interrupted before the first token; nothing was written\n"
+        assert run(uniform, "--format", form, *options) == (130, "", said)
+    with patch("exactformer.worksheets.load", side_effect=KeyboardInterrupt):  # while the model is read
+        assert run(uniform, "--format", form, *options) == (130, "", said)
     assert not output.exists()
+
+
+def test_tokens_are_called_as_certify_calls_them() -> None:
+    lines = run("stories", "--max", "2", "--arithmetic", "float64").stdout.splitlines()
+    assert [line.split()[:2] for line in lines[5:7]] == [['","', "12"], ['"', 'there"']]
+    assert lines[6].startswith('" there" 404 ')
+    assert '" up" 334' in lines[5]
+    assert "Ġ" not in "".join(lines)
 
 
 def test_commands_to_a_terminal_are_not_let_through() -> None:

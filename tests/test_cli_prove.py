@@ -145,12 +145,21 @@ def homeless() -> Path:
     raise RuntimeError("Could not determine home directory.")
 
 
+def interrupt(*args: object, **options: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_interrupted_with_nothing_done_there_is_nothing_to_go_on_from(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exactformer.proofs.cases.Case.__call__", interrupt)
+    done = run("prove", "induction", "--length", "2", "--workers", "1")
+    assert (done.returncode, done.stderr) == (130, "exactformer: interrupted after 0 of 3 cases\n")
+    monkeypatch.setattr("exactformer.proofs.prove", interrupt)
+    done = run("prove", "induction", "--length", "2", "--workers", "1")
+    assert (done.returncode, done.stderr) == (130, "exactformer: interrupted before the first case\n")
+
+
 def test_interrupted_without_a_journal_it_says_that_nothing_is_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/cache")
-
-    def interrupt(self: object, tokens: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("exactformer.proofs.cases.Case.__call__", interrupt)
     done = run("prove", "induction", "--length", "2", "--workers", "1")
     assert done.returncode == 130

@@ -187,3 +187,55 @@ def test_names_that_are_nearly_ours(cache: Path) -> None:
 def test_a_built_in_model_by_name() -> None:
     for command in (["certify", "stories", "--plan"], ["budget", "stories"]):
         assert run(*command).returncode == 0, command
+
+
+NAMESAKES = {
+    "trace": ["trace", "llama"],
+    "certify": ["certify", "llama", "--ids", "1"],
+    "plan": ["certify", "llama", "--plan"],
+    "judge": ["judge", "llama", "--golden", "gold.npz", "--ids", "1"],
+    "exercise": ["exercise", "llama"],
+    "prove": ["prove", "sorter", "--length", "1", "--schedule", "flash"],
+    "stories": ["budget", "stories"],
+    "program": ["budget", "reverse"],
+    "plan of a program": ["certify", "reverse", "--plan"],
+    "check": ["check", "attention"],
+}
+
+
+@pytest.mark.parametrize("there", ["file", "folder"])
+@pytest.mark.parametrize("command", list(NAMESAKES.values()), ids=list(NAMESAKES))
+def test_what_is_built_in_goes_before_what_is_here_and_says_so(
+    command: list[str], there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    without = run(*command)
+    name = command[1]
+    (tmp_path / name).mkdir() if there == "folder" else (tmp_path / name).write_text("not a worksheet")
+    done = run(*command)
+    kind = {"stories": "model", "sorter": "model", "reverse": "program", "attention": "lesson"}.get(name, "example")
+    note = f"exactformer: {name} is the built-in {kind}; there is a {there} {name} here, too: ./{name}\n"
+    assert (done.returncode, done.stderr) == (without.returncode, note + without.stderr)
+    assert done.stdout.splitlines()[:2] == without.stdout.splitlines()[:2]  # plans have measured times further down
+    assert "built-in" not in run(command[0], f"./{name}", *command[2:]).stderr.replace(" nor a built-in", "")
+
+
+def test_what_is_not_built_in_to_a_command_is_no_namesake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is a name that nobody gave."""
+    monkeypatch.chdir(tmp_path)
+    write_folder(tmp_path / "reverse")
+    assert run("judge", "reverse", "--golden", "gold.npz", "--ids", "1") == run(
+        "judge", "./reverse", "--golden", "gold.npz", "--ids", "1"
+    )
+    (tmp_path / "capstone").mkdir()
+    assert run("trace").stderr == ""
+    assert run("check", "capstone").stderr == refused("check", "capstone").join(["exactformer: ", "\n"])
+
+
+def test_a_folder_of_another_network_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stories").mkdir()
+    asked = ["judge", "capstone", "--outputs", "q4.npy", "--quantised", "q4", "--dequantised", "q4=stories"]
+    assert run(*asked).stderr.startswith(
+        "exactformer: stories is the built-in model; there is a folder stories here, too: ./stories\n"
+    )

@@ -19,6 +19,17 @@ class Refused(ValueError):
         return printable(": ".join(map(str, self.args)))
 
 
+class NotInstalled(Refused, ImportError):
+    """Something that an extra of the package brings.
+
+    >>> str(NotInstalled("the page needs its extra", "web"))
+    "the page needs its extra: pip install 'exactformer[web]' (in a clone: pip install -e '.[web]')"
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what}: pip install 'exactformer[{extra}]' (in a clone: pip install -e '.[{extra}]')")
+
+
 class Problems(Refused):
     """Everything that is wrong with a file: a line each. The message is the first of them.
 

@@ -257,7 +257,9 @@ def test_an_interruption_keeps_what_was_proved(form: str, tmp_path: Path) -> Non
         running.send_signal(signal.SIGINT)
         rest, problem = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130, problem
-    told = re.search(r"exactformer: interrupted: the ([\d,]+) tokens (?:shown|in \S+) are proved\n", problem.decode())
+    told = re.search(
+        r"exactformer: interrupted: the ([\d,]+) tokens (?:shown|in \S+) are proved; to go on, give --ids ", problem.decode()
+    )
     assert told, problem
     count = int(told[1].replace(",", ""))
     assert count >= 1

@@ -6,14 +6,19 @@ import re
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy
 import pytest
 from certify_tools import run, write_model
 
-from exactformer.certificates.certificate import Claim
+from exactformer.certificates.certificate import Certificate, Claim
 from exactformer.interruption import undivided
+from own_outputs import sums
+
+GO_ON = "to go on, give --ids those of the input and then those of the tokens"
 
 
 @pytest.fixture(autouse=True)
@@ -69,17 +74,67 @@ def test_other_threads_have_no_interruptions() -> None:
     assert ended == [signal.default_int_handler]
 
 
-def test_the_tokens_that_certify_counts_are_those_that_it_has_shown(tmp_path: Path) -> None:
-    made, folder = Claim.of, str(write_model(tmp_path / "m"))
+@contextmanager
+def interrupted_at(token: int) -> Iterator[None]:
+    """An interruption between the proof of a token and the line that tells of it."""
+    made = Claim.of
 
     def claim(certified: object) -> Claim:
         count.append(certified)
-        if len(count) == 2:
-            signal.raise_signal(signal.SIGINT)  # between the proof and the line that tells of it
+        if len(count) == token:
+            signal.raise_signal(signal.SIGINT)
         return made(certified)  # type: ignore[arg-type]
 
     count: list[object] = []
     with patch.object(Claim, "of", claim):
+        yield
+
+
+def test_the_tokens_that_certify_counts_are_those_that_it_has_shown(tmp_path: Path) -> None:
+    folder = str(write_model(tmp_path / "m"))
+    with interrupted_at(2):
         done = run(folder, "--ids", "3 4", "--max", "5", "--top", "2")
-    assert (done.returncode, done.stderr) == (130, "exactformer: interrupted: the 2 tokens shown are proved\n")
+    said = "exactformer: interrupted: the 2 tokens shown are proved; "
+    assert (done.returncode, done.stderr) == (130, f"{said}{GO_ON}\n")
     assert re.findall(r"^token (\d)", done.stdout, re.MULTILINE) == ["1", "2"]
+
+
+def test_it_goes_on_with_the_ids_as_it_says(tmp_path: Path) -> None:
+    folder = str(write_model(tmp_path / "m"))
+    whole, rest = tmp_path / "whole.json", tmp_path / "rest.json"
+    assert run(folder, "--ids", "3 4", "--max", "5", "--format", "json", "-o", str(whole)).returncode == 0
+    five = Certificate.load(whole).continuation
+    ids = " ".join(map(str, (3, 4, *five[:2])))
+    assert run(folder, "--ids", ids, "--max", "3", "--format", "json", "-o", str(rest)).returncode == 0
+    assert Certificate.load(rest).continuation == five[2:]
+
+
+@pytest.mark.parametrize(
+    ("where", "options", "left"),
+    [
+        ("audit.audit", ["--audit"], "--audit was not done"),
+        ("comparison.compare", ["--audit", "--compare", "float32"], "--compare was not done"),
+        ("audit.audit", ["--audit", "--compare", "float32"], "--audit and --compare were not done"),
+        ("expected.expect", ["--expect", "logits.npy", "--audit"], "--expect and --audit were not done"),
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_was_asked_for_beside_the_tokens_and_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, options: list[str], left: str, form: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    numpy.save("logits.npy", numpy.zeros((2, 40), dtype=numpy.float32))
+    folder = str(write_model(tmp_path / "m"))
+    with patch(f"exactformer.certificates.{where}", side_effect=KeyboardInterrupt):
+        done = run(folder, "--ids", "3 4", "--max", "2", "--format", form, *options)
+    said = f"exactformer: interrupted: the 2 tokens shown are proved; {left}\n"
+    assert (done.returncode, done.stderr) == (130, said)
+    assert ('"audit"' in done.stdout or "audit:" in done.stdout) == (where == "comparison.compare")
+
+
+def test_outputs_of_their_own_have_other_ids(tmp_path: Path) -> None:
+    sheet = tmp_path / "sums.toml"
+    sheet.write_text(sums(), encoding="utf-8")
+    with interrupted_at(2):
+        done = run(str(sheet), "--ids", "0 1", "--max", "5")
+    assert done.stderr == "exactformer: interrupted: the 2 tokens shown are proved\n"

@@ -12,8 +12,8 @@ import pytest
 
 import exactformer as xf
 from exactformer.circuits.matrices import circuits
+from exactformer.messages import NotInstalled
 from exactformer.render import plots
-from exactformer.render.plots import NotInstalled
 from exactformer.trace import Trace, run
 from random_models import random_model
 
@@ -154,6 +154,6 @@ def test_plots(hostile: Trace) -> None:
 def test_without_matplotlib_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     plots._figure.cache_clear()
-    with pytest.raises(NotInstalled, match=r'^plots need matplotlib: pip install "exactformer\[plot\]"$'):
+    with pytest.raises(NotInstalled, match=r"^plots need matplotlib: pip install 'exactformer\[plot\]'"):
         xf.load("capstone").trace()["pattern"].plot()
     plots._figure.cache_clear()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from cli_runs import run
 from exactformer.web import sources
 from exactformer.web.site import SiteError, write
 from exactformer.worksheets import Worksheet
@@ -156,3 +158,16 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path / "site", stop, names=("capstone",), taught=())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_says_that_nothing_was_written(tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    with patch("exactformer.web.tasks.read_lesson", side_effect=KeyboardInterrupt):
+        assert run("site", str(folder)) == (130, "", "exactformer: interrupted: nothing was written\n")
+
+    def all_but_done(folder: Path, tell: Callable[[int, int], None], **how: object) -> int:
+        tell(9, 9)
+        raise KeyboardInterrupt
+
+    with patch("exactformer.web.site.write", all_but_done):  # when it may be there
+        assert run("site", str(folder)) == (130, "", "exactformer: interrupted\n")

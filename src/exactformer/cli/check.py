@@ -10,6 +10,7 @@ import click
 
 from exactformer.cli.common import color_option, paint, writable
 from exactformer.cli.helping import offered, pages
+from exactformer.cli.inputs import tell_namesake
 
 
 @click.command("check")
@@ -28,6 +29,10 @@ def command(files: tuple[str, ...], **asked: Any) -> None:
     of a folder, all of these in it. - is standard input."""
     from exactformer.lessons.checking import check_files
 
+    known = tuple(pages(click.get_current_context()))
+    for name in dict.fromkeys(files):
+        if name in known:
+            tell_namesake(name, "lesson")
     checked = check_files(files, paint=paint(), **asked)
     click.echo(checked.report, nl=False)
     for problem in checked.problems:

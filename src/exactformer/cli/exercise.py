@@ -7,12 +7,11 @@ from pathlib import Path
 import click
 
 from exactformer.cli.common import Whole, emit, format_option, given, keep_the_source, output_option, refuse, writable
-from exactformer.cli.helping import offered, sources
-from exactformer.cli.inputs import STDIN, standard_input
+from exactformer.cli.inputs import STDIN, source_argument, standard_input
 
 
 @click.command("exercise")
-@click.argument("source", metavar="[EXAMPLE|WORKSHEET|-]", default="capstone", required=False, shell_complete=offered(sources))
+@source_argument("capstone", metavar="EXAMPLE|WORKSHEET|-", programs=False)
 @click.option("--level", type=Whole(1, 3), default=2, show_default=True, help="1: fractions; 2: formulas of fractions; 3: harder.")
 @click.option("--seed", type=Whole(0), default=0, show_default=True, help="Which sheet: each seed makes another, always the same.")
 @click.option("--count", type=Whole(1, 50), default=6, show_default=True, help="How many exercises.")

@@ -32,12 +32,14 @@ from exactformer.cli.common import (
 )
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
 from exactformer.interruption import undivided
-from exactformer.messages import printable
+from exactformer.messages import many, printable
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
-    from exactformer.decoding import Chosen, Strategy
-    from exactformer.worksheets import Input
+    from exactformer.decoding import Chosen, End, Strategy
+    from exactformer.worksheets import Input, Worksheet
+
+_NOTHING = "before the first token; nothing was written"
 
 
 @click.command("generate")
@@ -59,7 +61,7 @@ def command(
     seed: int | None, stop: tuple[str, ...], digits: int, arithmetic: str, form: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Continue a text: greedily, or with --top-k, --top-p, --temperature or --seed by drawing, which is proved too."""
-    from exactformer.decoding import DecodingError, generate
+    from exactformer.decoding import DecodingError, End, generate
     from exactformer.decoding.generating import fresh_seed
     from exactformer.worksheets.cost import GENERATING
 
@@ -84,19 +86,23 @@ def command(
             interrupted = stream.follow(choices)
     except DecodingError as error:
         raise click.ClickException(f"--{error}") from None
-    chosen = stream.chosen
-    if form == "text" and (chosen or not interrupted):
-        text = "" if stream.shown else f"{stream.text}\n"
-        said = _text(chosen, arithmetic, strategy, seed, digits, columns(output))
-        emit(text + fitted(said, output), None if interrupted else output)
-    elif not interrupted:
-        names = [worksheet.model.config.vocabulary[i] for i in ids]
-        emit(_json(chosen, worksheet.title, arithmetic, strategy, seed, names, digits), output)
-    if interrupted:
-        click.echo(f"exactformer: interrupted after {len(chosen):,} token{'s' * (len(chosen) != 1)}", err=True)
+    except KeyboardInterrupt:  # while the model is read
+        click.echo(f"exactformer: interrupted {_NOTHING}", err=True)
         sys.exit(INTERRUPTED)
-    end = chosen[-1].end
-    assert end is not None
+    chosen, count = stream.chosen, sum(choice.id is not None for choice in stream.chosen)
+    end = chosen[-1].end if chosen else None
+    end = End("interrupted", f"interrupted after {many(count, 'token')}") if end is None else end
+    if chosen and form == "text":
+        text = "" if stream.shown else f"{stream.text}\n"
+        emit(text + fitted(_text(chosen, end, arithmetic, strategy, seed, digits, worksheet, columns(output)), output), output)
+    elif chosen:
+        names = [worksheet.model.config.vocabulary[i] for i in ids]
+        emit(_json(chosen, end, worksheet.title, arithmetic, strategy, seed, names, digits), output)
+    if interrupted:
+        where = f", {'which is' if count == 1 else 'which are'} {'shown' if output is None else f'in {output}'}"
+        told = f"after {many(count, 'token')}{where}" if chosen else _NOTHING
+        click.echo(f"exactformer: interrupted {told}", err=True)
+        sys.exit(INTERRUPTED)
     if end.kind == "undecided":
         click.echo(f"exactformer: {end.text}", err=True)
     sys.exit(UNDECIDED if end.kind == "undecided" else DONE)
@@ -147,7 +153,11 @@ class _Stream:
         return interrupted
 
 
-def _text(chosen: list[Chosen], arithmetic: str, strategy: Strategy, seed: int | None, digits: int, room: int | None) -> str:
+def _text(
+    chosen: list[Chosen], end: End, arithmetic: str, strategy: Strategy, seed: int | None, digits: int, worksheet: Worksheet,
+    room: int | None,
+) -> str:  # fmt: skip
+    from exactformer.certificates.question import namer
     from exactformer.render.tables import grid
 
     drawn = "" if seed is None else f", seed {seed}"
@@ -155,18 +165,21 @@ def _text(chosen: list[Chosen], arithmetic: str, strategy: Strategy, seed: int |
     found = [choice for choice in chosen if choice.id is not None]
     if found:
         named = ["probability", "", "rank", "runner-up", "margin"]
-        tokens = [printable(str(choice.token)) for choice in found]
-        lines += grid(tokens, named, [_cells(choice, digits) for choice in found], room)
-    end = chosen[-1].end
-    return "\n".join([*(line.rstrip() for line in lines), *([] if end is None else ["", f"end: {end.text}"])]) + "\n"
+        name, ids = namer(worksheet, said=True), {token: id for id, token in enumerate(worksheet.model.config.spoken)}
+        called = {
+            each: printable(name(ids[each])) for choice in found for each in (choice.token, choice.runner_up) if each is not None
+        }
+        tokens = [called[str(choice.token)] for choice in found]
+        lines += grid(tokens, named, [_cells(choice, called, digits) for choice in found], room)
+    return "\n".join([*(line.rstrip() for line in lines), "", f"end: {end.text}"]) + "\n"
 
 
-def _cells(choice: Chosen, digits: int) -> list[str]:
+def _cells(choice: Chosen, called: dict[str, str], digits: int) -> list[str]:
     return [
         _number(choice.probability, digits),
         "proved" if choice.proved else "not proved",
         "undecided" if choice.rank is None else str(choice.rank),
-        "undecided" if choice.runner_up is None else printable(choice.runner_up),
+        "undecided" if choice.runner_up is None else called[choice.runner_up],
         "" if choice.margin is None else _number(choice.margin, digits),
     ]
 
@@ -179,12 +192,11 @@ def _number(value: Any, digits: int) -> str:
 
 
 def _json(
-    chosen: list[Chosen], title: str, arithmetic: str, strategy: Strategy, seed: int | None, tokens: list[str], digits: int
-) -> str:
+    chosen: list[Chosen], end: End, title: str, arithmetic: str, strategy: Strategy, seed: int | None, tokens: list[str],
+    digits: int,
+) -> str:  # fmt: skip
     from exactformer.render.json import value
 
-    end = chosen[-1].end
-    assert end is not None
     document = {
         "format": "exactformer continuation 1",
         "title": title,

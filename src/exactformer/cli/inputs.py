@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactformer.cli.common import number, refuse
+from exactformer.cli.common import given, number, refuse
 from exactformer.cli.helping import offered, sources
 
 if TYPE_CHECKING:
@@ -25,12 +26,40 @@ Command = Callable[..., Any]
 
 
 def source_argument(
-    default: str | None = None, required: bool = True, metavar: str = "EXAMPLE|WORKSHEET|MODEL_DIR|-"
+    default: str | None = None, required: bool = True, metavar: str = "EXAMPLE|WORKSHEET|MODEL_DIR|-", programs: bool = True
 ) -> Callable[[Command], Command]:
-    """What every command on a model reads first."""
-    if default is None and required:
-        return click.argument("source", metavar=metavar, shell_complete=offered(sources))
-    return click.argument("source", metavar=f"[{metavar}]", default=default, required=False, shell_complete=offered(sources))
+    """What every command on a model reads first, built-in `programs` among it or not."""
+
+    def told(context: click.Context, param: click.Parameter, source: str | None) -> str | None:
+        if source is not None and not context.resilient_parsing and given("source"):
+            tell_namesakes(source, programs)
+        return source
+
+    needed = default is None and required
+    return click.argument(
+        "source", metavar=metavar if needed else f"[{metavar}]", default=default, required=needed, callback=told,
+        shell_complete=offered(sources),
+    )  # fmt: skip
+
+
+def tell_namesakes(source: str, programs: bool = True) -> None:
+    """Is a source built in, and a file or folder here called so, too?"""
+    if not os.path.exists(source):
+        return
+    from exactformer.programs import PROGRAMS
+    from exactformer.worksheets import examples
+    from exactformer.worksheets.models import built_in
+
+    for kind, names in (("example", examples()), ("program", PROGRAMS if programs else ()), ("model", built_in())):
+        if source in names:
+            tell_namesake(source, kind)
+
+
+def tell_namesake(name: str, kind: str) -> None:
+    """What is built in goes before a file or folder of that name: who has one is told how to name it."""
+    if os.path.exists(name):
+        there = "folder" if os.path.isdir(name) else "file"
+        click.echo(f"exactformer: {name} is the built-in {kind}; there is a {there} {name} here, too: ./{name}", err=True)
 
 
 def input_options(function: Command) -> Command:
@@ -92,13 +121,14 @@ def loaded(source: str, reading: Any = "ideal") -> Worksheet:
     """The worksheet of a source; that on standard input can be asked for once."""
     from exactformer.worksheets import load, loads
 
-    worksheet = (
-        loads(standard_input(), "standard input")
-        if source == STDIN
-        else _of_page(source) or _of_program(source) or load(source, reading)
-    )
+    worksheet = loads(standard_input(), "standard input") if source == STDIN else read_or_compiled(source) or load(source, reading)
     refuse(reading != "ideal" and not worksheet.reading, f"--reading {reading}: {source} has nothing that can be read in two ways")
     return worksheet
+
+
+def read_or_compiled(source: str) -> Worksheet | None:
+    """The worksheet of a page or of a program; None where the source is neither."""
+    return _of_page(source) or _of_program(source)
 
 
 def _of_page(source: str) -> Worksheet | None:

@@ -40,8 +40,11 @@ def in_the_cache(key: str) -> Path | None:
     return folder / f"{key[:32]}.journal"
 
 
-def how_to_go_on(kept: Path | None) -> str:
-    return "nothing of it is kept; --journal FILE does that" if kept is None else "the same command goes on from there"
+def how_to_go_on(kept: Path | None, done: bool = True) -> str:
+    """What an interruption leaves; where nothing is `done` yet, there is nothing to go on from."""
+    if kept is None:
+        return "; nothing of it is kept; --journal FILE does that"
+    return "; the same command goes on from there" if done else ""
 
 
 class Kept:
@@ -50,6 +53,7 @@ class Kept:
     def __init__(self, journal: Path | None, progress: Progress) -> None:
         self.journal, self.progress = journal, progress
         self.path = journal
+        self.finished = 0
 
     def named(self, key: str) -> Path | None:
         self.path = self.journal or in_the_cache(key)
@@ -58,11 +62,14 @@ class Kept:
     def heard(self, done: int, total: int) -> None:
         if self.progress.reached == "nothing" and done:
             click.echo(f"exactformer: resuming: {done:,} of {total:,} cases are in {self.path}", err=True)
+        self.finished = done
         self.progress.cases(done, total)
 
     def interrupted(self) -> None:
         self.progress.clear()
-        click.echo(f"exactformer: interrupted after {self.progress.reached}; {how_to_go_on(self.path)}", err=True)
+        reached = self.progress.reached
+        told = f"after {reached}{how_to_go_on(self.path, self.finished > 0)}" if reached != "nothing" else "before the first case"
+        click.echo(f"exactformer: interrupted {told}", err=True)
 
     def done(self) -> None:
         if self.journal is None and self.path is not None:

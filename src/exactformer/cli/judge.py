@@ -26,7 +26,7 @@ from exactformer.cli.common import (
     paint,
     refuse,
 )
-from exactformer.cli.inputs import STDIN, ids_of, input_options, source_argument
+from exactformer.cli.inputs import STDIN, ids_of, input_options, source_argument, tell_namesakes
 from exactformer.cli.journals import Kept, run_options
 from exactformer.progress import Progress
 
@@ -38,7 +38,7 @@ Reading = Literal["ideal", "stored"]
 
 
 @click.command("judge")
-@source_argument()
+@source_argument(programs=False)
 @click.argument("more", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--outputs", metavar="FILE", multiple=True, type=click.Path(path_type=Path),
@@ -99,8 +99,9 @@ def command(
     from exactformer.render import judgement_page, judgements
 
     own_weights = _pairs("--dequantised", dequantised)
-    for name, _ in own_weights:
+    for name, folder in own_weights:
         refuse(name not in quantised, f"--dequantised: {name} is not one of --quantised")
+        tell_namesakes(folder, programs=False)
     worksheet = _opened(source, reading)
     ids = ids_of(asked, worksheet) if any((asked.prompt, asked.ids, asked.tokens)) else None
     engines = _Engines(tuple(files), ids if ids is None else tuple(ids), _formats(dtypes, files), quantised, source)

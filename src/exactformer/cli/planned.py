@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exactformer.cli.common import emit, fitted, refuse
-from exactformer.cli.inputs import STDIN, ids_of, opened
+from exactformer.cli.inputs import STDIN, ids_of, opened, read_or_compiled
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def planned(source: str, asked: Input, length: int | None, most: int, workers: i
     refuse(source == STDIN, "-: a plan is made of an example, of a file or of a folder")
     spoken = asked.prompt is not None or asked.tokens is not None
     refuse(length is not None and (spoken or asked.ids is not None), "--length: does not go with an input, which has its own")
-    worksheet, outline = outlined(source, text=spoken)
+    own = read_or_compiled(source)
+    worksheet, outline = outlined(source, text=spoken) if own is None else (own, None)
     config = worksheet.model.config
     if length is None and (spoken or asked.ids is not None or worksheet.tokens):
         length = len(ids_of(asked, worksheet))

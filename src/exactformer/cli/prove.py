@@ -237,7 +237,7 @@ def _search(
 
     def named(length: int, strength: int) -> Path | None:
         nonlocal at
-        at = f"length {length}, strength {strength}"
+        at = f" at length {length}, strength {strength}"
         if place is None:
             return None
         kept.append(place.with_name(f"{place.name}.{length}.{strength}"))
@@ -252,7 +252,7 @@ def _search(
                 found = list(smallest_strengths(circuit, rule, length, arithmetic, workers, cluster, named, progress))
         except KeyboardInterrupt:
             progress.clear()
-            click.echo(f"exactformer: interrupted at {at}; {how_to_go_on(place)}", err=True)
+            click.echo(f"exactformer: interrupted{at}{how_to_go_on(place, bool(at))}", err=True)
             sys.exit(INTERRUPTED)
     if journal is None:
         for path in kept:

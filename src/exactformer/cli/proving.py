@@ -15,7 +15,7 @@ import click
 from exactformer.cli.common import DONE, INTERRUPTED, REFUTED, UNDECIDED, emit, fitted, paint
 from exactformer.cli.independent import write_witness
 from exactformer.interruption import undivided
-from exactformer.messages import printable
+from exactformer.messages import listed, many, printable
 from exactformer.progress import Progress
 
 if TYPE_CHECKING:
@@ -158,10 +158,7 @@ class Run:
         if self.claims:
             self._hand_out()
         if self.interrupted:
-            count = sum(claim.token is not None for claim in self.claims)
-            tokens = f"the {count:,} token{'s' * (count != 1)} {'shown' if self.output is None else f'in {self.output}'}"
-            kept = f"{tokens} {'are' if count != 1 else 'is'} proved" if count else "nothing is proved"
-            click.echo(f"exactformer: interrupted: {kept}", err=True)
+            click.echo(f"exactformer: interrupted: {self._left()}", err=True)
             return INTERRUPTED
         if self.audit is not None and not self.audit.agrees:
             click.echo(f"exactformer: the audit contradicts it: {self.audit.contradictions[0]}", err=True)
@@ -174,6 +171,22 @@ class Run:
             click.echo(f"exactformer: token {len(self.claims)}: {last.why}", err=True)
             return UNDECIDED
         return self._sharpness()
+
+    def _left(self) -> str:
+        """What an interruption left, what it left out, and how to go on."""
+        count = sum(claim.token is not None for claim in self.claims)
+        tokens = f"the {many(count, 'token')} {'shown' if self.output is None else f'in {self.output}'}"
+        told = [f"{tokens} {'are' if count != 1 else 'is'} proved" if count else "nothing is proved"]
+        looks = {
+            "--expect": self.saved is not None and self.expected is None,
+            "--audit": self.audited and self.audit is None,
+            "--compare": bool(self.kinds) and not self.floats,
+        }
+        if left_out := [option for option, missing in looks.items() if missing]:
+            told.append(f"{listed(left_out)} {'were' if len(left_out) > 1 else 'was'} not done")
+        if 0 < count < self.tokens and not self.model.config.outputs:  # outputs of their own have other ids
+            told.append("to go on, give --ids those of the input and then those of the tokens")
+        return "; ".join(told)
 
     def _sharpness(self) -> int:
         """Are all logits known to the digits asked for?"""

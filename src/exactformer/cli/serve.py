@@ -11,14 +11,14 @@ import click
 
 from exactformer.cli.common import Whole, refuse
 from exactformer.cli.inputs import STDIN, source_argument, standard_input
-from exactformer.messages import printable
+from exactformer.messages import NotInstalled, printable
 
 STORIES = "stories"  # the model that is served where none is given
 _BACKLOG = 2048  # connections that wait until the server has started
 
 
 @click.command("serve")
-@source_argument(required=False, metavar="EXAMPLE|WORKSHEET|MODEL_DIR|LESSON.md|-")
+@source_argument(required=False, metavar="EXAMPLE|WORKSHEET|MODEL_DIR|LESSON.md|-", programs=False)
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -64,8 +64,7 @@ def command(
         from exactformer.web.app import LOOPBACK, application
         from exactformer.web.listening import server
     except ImportError:
-        clone = "in a clone: pip install -e '.[web]'"
-        raise click.ClickException(f"the page needs its extra: pip install 'exactformer[web]' ({clone})") from None
+        raise NotInstalled("the page needs its extra", "web") from None
 
     lesson = source if source is not None and source.lower().endswith(".md") else None
     at = "" if lesson is None else _lesson(lesson)

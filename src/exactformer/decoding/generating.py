@@ -28,7 +28,7 @@ _START_BITS, _CAP_BITS = 128, 4096
 class End:
     """Why no token follows."""
 
-    kind: Literal["stop", "maximum", "length", "undefined", "undecided"]
+    kind: Literal["stop", "maximum", "length", "undefined", "undecided", "interrupted"]  # the last: by who asked for tokens
     text: str
 
 

@@ -12,9 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from markdown_it import MarkdownIt
-from markdown_it.tree import SyntaxTreeNode
-
 from exactformer.checking.pages.found import Comment, Fence, Span
 from exactformer.checking.pages.markdown import code_spans
 from exactformer.checking.printed import plain
@@ -22,6 +19,13 @@ from exactformer.lessons.languages import ENGLISH, Words, words
 from exactformer.lessons.lesson import Bound, Lesson, Reference, Spot, Use, View
 from exactformer.lessons.numerals import is_number, with_minus
 from exactformer.lessons.passes import PassError, Passes, Source, has_model, step_at
+from exactformer.messages import NotInstalled
+
+try:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+except ImportError:
+    raise NotInstalled("the page needs its extra", "web") from None
 
 Tree = list[Any]  # [tag, attributes, *children]
 _MARK = re.compile("\ue000([a-z])([0-9]+)\ue001")

@@ -6,6 +6,7 @@ from typing import Any
 
 from flint import fmpq
 
+from exactformer.messages import NotInstalled
 from exactformer.numbers import functions
 from exactformer.numbers.errors import UndefinedValue
 from exactformer.numbers.nodes import Exact, Named, Number, nodes_below
@@ -21,8 +22,7 @@ def to_sympy(x: Number) -> Any:
     >>> to_sympy(exp(1) / (exp(1) + exp(2)))
     E/(E + exp(2))
     """
-    import sympy
-
+    sympy = _package()
     if isinstance(x, Exact):
         return sympy.Rational(int(x.value.p), int(x.value.q))
     if not isinstance(x, Named):
@@ -37,6 +37,14 @@ def to_sympy(x: Number) -> Any:
         args = [done[id(a)] if isinstance(a, Named) else to_sympy(a) for a in node.args]
         done[id(node)] = _operation(sympy, node, args)
     return done[id(x)]
+
+
+def _package() -> Any:
+    try:
+        import sympy
+    except ImportError:
+        raise NotInstalled("SymPy is not installed", "sympy") from None
+    return sympy
 
 
 def _operation(sympy: Any, node: Named, args: list[Any]) -> Any:
@@ -64,8 +72,7 @@ def from_sympy(expression: Any) -> Number:
     >>> from_sympy(sympy.sqrt(2) * sympy.exp(sympy.Rational(1, 2)))
     <e^(1/2)·√2>
     """
-    import sympy
-
+    sympy = _package()
     done: dict[Any, Number] = {}
     for node in sympy.postorder_traversal(sympy.sympify(expression)):
         if node not in done:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exactformer.messages import Refused, short
+from exactformer.messages import NotInstalled, Refused, short
 from exactformer.model.operations.attention import SOFTMAX
 from exactformer.render.tables import column_names, entry, matrices, row_names
 from exactformer.trace import Step
@@ -18,10 +18,6 @@ from exactformer.trace.steps import Steps
 _MOST_NAMES = 40  # on an axis
 _MOST_CELLS = 100  # of a map whose numbers are written into it
 _PER_ROW, _SIDE = 4, 2.6  # maps in a row; inches of one
-
-
-class NotInstalled(Refused, ImportError):
-    """Something that an extra of the package brings."""
 
 
 def plot_named(found: Steps, name: str, **kwargs: Any) -> Any:
@@ -57,7 +53,7 @@ def _figure() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise NotInstalled('plots need matplotlib: pip install "exactformer[plot]"') from None
+        raise NotInstalled("plots need matplotlib", "plot") from None
 
     class Plot(Figure):
         def _repr_png_(self) -> bytes:
