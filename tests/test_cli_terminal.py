@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -215,6 +216,12 @@ def test_what_is_completed() -> None:
     assert completed("trace", "--mask", "ca") == ["causal"]
     assert "certified" in completed("trace", "--arithmetic", "c")
     assert completed("trace", "capstone", "--step", "blocks.0.attn.p") == ["blocks.0.attn.pattern"]
+    assert completed("trace", "capstone", "--step", "patt") == ["pattern"]
+    assert completed("trace", "capstone", "--step", "attn.patt") == ["attn.pattern"]
+    assert completed("trace", "induction", "--step", "patt") == []
+    assert completed("trace", "induction", "--step", "1.attn.patt") == ["1.attn.pattern"]
+    for name in completed("trace", "induction", "--step", "1."):
+        assert run("trace", "induction", "--arithmetic", "float64", "--step", name).returncode == 0
     assert "blocks.1.attn.pattern" in completed("trace", "induction", "--step", "blocks.1.")
     assert completed("trace", "no such", "--step", "b") == []
     assert completed("examples", "cap") == ["capstone"]
@@ -237,6 +244,30 @@ def test_completion_is_installed(shell: str, variable: str, file: str, tmp_path:
     done = run("completion", shell, "--install")
     assert (done.returncode, (tmp_path / "there" / file).read_text()) == (0, printed.stdout)
     assert str(tmp_path / "there" / file) in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "variable", "said"),
+    [
+        ("bash", "XDG_DATA_HOME", "if the package bash-completion is installed\nwithout it, ~/.bashrc needs the line: source "),
+        ("zsh", "ZDOTDIR", "if ~/.zshrc has the line: fpath+=('"),
+    ],
+)
+def test_the_line_that_a_shell_needs_is_told(
+    shell: str, variable: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, str(tmp_path / "a place"))
+    assert said in run("completion", shell, "--install").stdout
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_the_line_for_bash_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "a place"))
+    line = run("completion", "bash", "--install").stdout.splitlines()[-1].partition("the line: ")[2]
+    command = ["bash", "--norc", "-c", f"{line}\ncomplete -p exactformer"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(" exactformer\n")
 
 
 def test_a_place_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

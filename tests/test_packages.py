@@ -148,11 +148,6 @@ def test_versions_agree() -> None:
     assert f"\nversion: {exactformer.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_the_readme_begins_with_what_a_package_index_has() -> None:
-    indented = re.findall(r"^    (\S.*?)(?:  +#.*)?$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert indented[:2] == ["pip install exactformer", "pip install 'exactformer[web]'"]
-
-
 def test_pictures_of_the_readme_are_there() -> None:
     """A package index has no files beside the text: setup.py takes them out of what it shows."""
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))

@@ -72,7 +72,7 @@ def test_every_single_change_is_refused(certificate: Certificate, model: Model, 
         if outcomes["refused"] <= 25:  # the passes themselves are slow
             verdict = verify(written.certificate, model, prepared, intact=False)
             assert not verdict.confirmed, (place, new)
-            told = {written.line(problem.place) for problem in verdict.problems}
+            told = {written.line(problem.place) for problem in (*verdict.problems, *verdict.notes)}
             where = text.count("\n", 0, place) + 1
             recorded = '"versions"' in text[:place] or '"cap"' in changed.splitlines()[where - 1]
             assert told & {where, where + (new == "\n")} or recorded, (place, new, told, where)
@@ -157,6 +157,30 @@ def test_other_versions_are_told_and_not_refused(certificate: Certificate, model
     assert verdict.confirmed
     assert any("NumPy was 0.9" in remark for remark in verdict.remarks)
     assert any("tables" in remark for remark in verdict.remarks)
+
+
+def _torn(certificate: Certificate, model: Model, prepared: Prepared) -> list[str]:
+    """What is noted of a file whose checksum does not fit."""
+    verdict = verify(certificate, model, prepared, intact=False)
+    assert [problem.place for problem in verdict.problems] == ["sha256"]
+    return [note.place for note in verdict.notes]
+
+
+def test_what_runs_of_an_intact_file_differ_in_is_no_lead(certificate: Certificate, model: Model, prepared: Prepared) -> None:
+    """Radii and last digits are named only where nothing else is found, and where they are few."""
+    layers = certificate.tokens[0].layers
+    noisy = _claim(certificate, layers=(replace(layers[0], radius="9e9"), *layers[1:]))
+    assert "tokens[0].layers[0].radius" in _torn(noisy, model, prepared)
+    assert all(".radius" in place for place in _torn(noisy, model, prepared))
+    bound = noisy.tokens[0].top[0]
+    assert _torn(_top(noisy, 0, replace(bound, low="0")), model, prepared) == ["tokens[0].top[0].low"]
+    assert "tokens[0].top[0].high" in _torn(_top(certificate, 0, replace(bound, high=f"{bound.high}9")), model, prepared)
+    assert _torn(_claim(noisy, why="so"), model, prepared) == ["tokens[0].why"]
+    many = tuple(
+        replace(claim, attempts=2, layers=tuple(replace(layer, radius="9e9") for layer in claim.layers))
+        for claim in certificate.tokens
+    )
+    assert _torn(replace(certificate, tokens=many), model, prepared) == []
 
 
 def test_one_changed_weight_is_noticed(certificate: Certificate, tmp_path: Path) -> None:

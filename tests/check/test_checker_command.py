@@ -148,6 +148,30 @@ def test_a_file_that_was_changed_is_not_given_to_the_checker(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("change", "refused", "noted"),
+    [
+        ({"bits": 230}, "", "check.bits: says 230, a new run "),
+        ({"margin": "9.5"}, "", "check.claims[0].margin: says 9.5, a new run 11."),
+        ({"margin": "99.5"}, "check: does not follow from the rest of the certificate", "check.claims[0].margin: says 99.5"),
+        ({"files": {}}, "check.files: config.json is missing", ""),
+    ],
+)
+def test_what_was_changed_in_a_check_is_named(change: dict[str, Any], refused: str, noted: str, tmp_path: Path) -> None:
+    """And nothing beside it that an intact file differs in, too."""
+    document = json.loads(CERTIFICATE.read_text())
+    place = document["check"]["claims"][0] if "margin" in change else document["check"]
+    place.update(change)
+    (tmp_path / "c.json").write_text(json.dumps(document, indent=1))
+    done = cli("certify", "stories", "--verify", str(tmp_path / "c.json"))
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    wanted = ["sha256: the checksum does not fit", refused, *["this may be what was changed:", noted] * bool(noted)]
+    for line, part in zip(lines, filter(None, wanted), strict=True):
+        assert part in line
+        assert line.startswith("refused: ") == (part not in wanted[2:])
+
+
+@pytest.mark.parametrize(
     ("change", "problem"),
     [
         (lambda check: {"files": dict.fromkeys(check["files"], "0" * 64)}, "config.json has another SHA-256 in the folder"),

@@ -162,6 +162,16 @@ def test_a_result_too_long_for_a_line_is_refused_with_its_case(tmp_path: Path) -
     assert [index for index, _ in read(tmp_path / "journal")] == [1]
 
 
+def test_a_journal_may_be_asked_to_take_longer_results(tmp_path: Path) -> None:
+    for longest in (100, 200):
+        with Journal(tmp_path / str(longest), "t", 3, longest=longest) as journal:
+            journal.append([(0, json.dumps("x" * (longest - 26)))])
+            with pytest.raises(JournalError, match=rf"a journal takes {longest}$"):
+                journal.append([(1, json.dumps("x" * (longest - 25)))])
+        with Journal(tmp_path / str(longest), "t", 3, longest=longest) as journal:
+            assert [index for index, _ in journal.finished()] == [0]
+
+
 def test_places_where_no_journal_can_be(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     places = {"": "cannot be opened", "no/journal": "cannot be opened", "pipe": "not a plain file"}

@@ -171,8 +171,26 @@ def test_requests_that_are_none(server: Serving) -> None:
     assert post(f"{server.address}/api/pass", content=b"x" * (5 << 20), headers=JSON).status_code == 413
     endless = post(f"{server.address}/api/pass", content=iter([b"x" * (1 << 20)] * 6), headers=JSON)
     assert endless.status_code == 413
-    assert get(f"{server.address}/api/pass").status_code == 405
     assert get(f"{server.address}/../tasks.py").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "line"),
+    [
+        ("GET", "/api/certify", 405, "GET is not answered here: /api/certify takes POST"),
+        ("POST", "/api/about", 405, "POST is not answered here: /api/about takes GET or HEAD"),
+        ("GET", "/api/nope", 404, "there is no /api/nope; /api/openapi.json says what there is"),
+        ("POST", "/api/a/b", 404, "there is no /api/a/b; /api/openapi.json says what there is"),
+        ("GET", "/api", 404, "there is no /api; /api/openapi.json says what there is"),
+        ("GET", "/api/", 404, "there is no /api/; /api/openapi.json says what there is"),
+    ],
+)
+def test_what_is_no_address_of_the_api_is_told_as_json(server: Serving, method: str, path: str, status: int, line: str) -> None:
+    answer = httpx.request(method, f"{server.address}{path}", timeout=PATIENCE)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+    assert answer.json() == {"error": line}
+    assert ("allow" in answer.headers) == (status == 405)
+    assert get(f"{server.address}/apish").headers["content-type"].startswith("text/plain")
 
 
 def test_other_hosts_and_other_pages_are_turned_away(server: Serving) -> None:

@@ -7,7 +7,7 @@ where the new one lies inside it; where the two only overlap, the pass is run wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from exactformer.certificates.first_hash import first_model_hash
 from exactformer.certificates.hash import model_hash
 from exactformer.certificates.preparation import Prepared
 from exactformer.certificates.proving import Certified, prove_token, token_by_token
+from exactformer.certificates.torn import differences
 from exactformer.certified.limbs import FEWEST, MOST
 from exactformer.certified.scheduling import schedule_length
 from exactformer.certified.tables import tables_digest
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _TRIES = 3
 TORN = "the checksum does not fit: the file was changed after it was written"
-_LAYERS = "].layers["  # what a certificate tells of its passes, and claims nothing by
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verification(Shown):
-    """No problems: every claim is confirmed. Remarks are no claims: other versions, tables of another size."""
+    """No problems: every claim is confirmed. Remarks are no claims: other versions, tables of another size.
+
+    Notes are no claims either: where a file whose checksum does not fit, but of which no claim is refuted, may have been changed.
+    """
 
     problems: tuple[Problem, ...]
     remarks: tuple[str, ...] = ()
+    notes: tuple[Problem, ...] = ()
 
     def __repr__(self) -> str:
         return "<every claim is confirmed>" if self.confirmed else f"<{len(self.problems)} claims are not confirmed>"
@@ -79,7 +83,7 @@ def verify(
         return Verification((doubt,))
     ready.prepare(progress)
     torn = [] if intact else [Problem("sha256", TORN)]
-    changed: list[Problem] = []
+    runs: list[Claim] = []
 
     def check(prefix: list[int]) -> _Check:
         n = len(prefix) - len(certificate.ids)
@@ -88,14 +92,13 @@ def verify(
     for n, checked in enumerate(token_by_token(certificate.ids, len(certificate.tokens), check, model.fed_back), start=1):
         if checked.problems:
             return Verification((*torn, *checked.problems))
-        changed += [] if intact or checked.first is None else _differences(checked.claim, Claim.of(checked.first), checked.place)
+        runs += [] if checked.first is None else [Claim.of(checked.first)]
         progress(f"token {n:,}")
-    if torn:
-        return Verification((*torn, *sorted(changed, key=lambda problem: _LAYERS in problem.place)))  # what is no claim last
     wrong = check_problem(certificate) or other_files(certificate, origin)
-    if wrong is not None:
-        return Verification((wrong,))
-    return Verification((), tuple(_remarks(certificate)))
+    problems = (*torn, *([] if wrong is None else [wrong]))
+    notes = differences(certificate, model, origin, runs) if torn else ()
+    remarks = tuple(_remarks(certificate)) if torn or not problems else ()
+    return Verification(problems, remarks, tuple(Problem(*note) for note in notes))
 
 
 def doubted(
@@ -254,24 +257,6 @@ def _told(said: Any) -> str:
     if said is None:
         return "nothing"
     return ", ".join(map(str, said)) or "none" if isinstance(said, tuple) else str(said)
-
-
-def _differences(said: Claim, found: Claim, place: str) -> list[Problem]:
-    """Where a claim is written otherwise than a new run would write it: of use where the checksum does not fit."""
-    ours, theirs = _flat(asdict(said), place), _flat(asdict(found), place)
-    return [
-        Problem(at, f"says {ours.get(at)}, a new run {theirs.get(at)}{' (no claim)' * (_LAYERS in at)}")
-        for at in (*ours, *(at for at in theirs if at not in ours))
-        if ours.get(at) != theirs.get(at)
-    ]
-
-
-def _flat(value: Any, place: str) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return {at: v for key, inner in value.items() for at, v in _flat(inner, f"{place}.{key}").items()}
-    if isinstance(value, list | tuple):
-        return {at: v for n, inner in enumerate(value) for at, v in _flat(inner, f"{place}[{n}]").items()}
-    return {place: value}
 
 
 def _remarks(certificate: Certificate) -> list[str]:

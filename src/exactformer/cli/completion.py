@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import click
@@ -16,7 +17,12 @@ _PLACES = {  # a variable that names a folder, the folder where it does not, and
     "zsh": ("ZDOTDIR", "", ".zfunc/_exactformer"),
     "fish": ("XDG_CONFIG_HOME", ".config", "fish/completions/exactformer.fish"),
 }
-_ZSH = "fpath+=({folder}); autoload -Uz compinit && compinit"
+_WHEN = {
+    "bash": "the next bash that you start looks there if the package bash-completion is installed\n"
+    "without it, ~/.bashrc needs the line: source {path}",
+    "zsh": "the next zsh that you start looks there if ~/.zshrc has the line: fpath+=({folder}); autoload -Uz compinit && compinit",
+    "fish": "it is there in the next fish that you start",
+}
 
 
 @click.command("completion")
@@ -42,6 +48,4 @@ def command(context: click.Context, shell: str, install: bool) -> None:
     except OSError as error:
         refuse(True, f"{path.parent}: cannot be made: {error.strerror}")
     emit(text, path)
-    click.echo(f"{path}: written; it is there in the next {shell} that you start")
-    if shell == "zsh":
-        click.echo(f"zsh looks there if ~/.zshrc has the line: {_ZSH.format(folder=path.parent)}")
+    click.echo(f"{path}: written; {_WHEN[shell].format(folder=shlex.quote(str(path.parent)), path=shlex.quote(str(path)))}")

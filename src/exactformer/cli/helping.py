@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from shutil import get_terminal_size
 
@@ -74,7 +75,16 @@ def pages(context: click.Context) -> Iterable[str]:
     return (*lessons(), *worksheets())
 
 
-def steps(context: click.Context) -> Iterable[str]:
+def steps(context: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of steps that begin as the word does; where none does, short ones, if they can mean only one step."""
+    names = _steps(context)
+    ends = Counter(name[at + 1 :] for name in names for at, letter in enumerate(name) if letter == ".")
+    short = [end for end, steps in ends.items() if steps == 1]
+    whole = [name for name in names if name.startswith(begun)]
+    return [CompletionItem(name) for name in whole or short if name.startswith(begun)]
+
+
+def _steps(context: click.Context) -> list[str]:
     """Of the source before it on the line, where it is a worksheet: of a large model, nobody waits for them."""
     from exactformer.messages import Refused
     from exactformer.worksheets.worksheet import loads, worksheet_text
@@ -83,4 +93,4 @@ def steps(context: click.Context) -> Iterable[str]:
     try:
         return [step.name for step in loads(worksheet_text(source), source).trace(arithmetic="float64").steps]
     except (Refused, OSError, ArithmeticError):
-        return ()
+        return []

@@ -26,6 +26,7 @@ from exactformer.cli.common import (
     paint,
     refuse,
 )
+from exactformer.cli.golden import GoldenFiles
 from exactformer.cli.inputs import STDIN, ids_of, input_options, source_argument, tell_namesakes
 from exactformer.cli.journals import Kept, run_options
 from exactformer.progress import Progress
@@ -84,17 +85,17 @@ def command(
 ) -> None:  # fmt: skip
     """Say which engine is right: each token and number that engines gave, held against the true values of the model."""
     refuse(source == STDIN, "-: judge reads a model from a file or a folder")
+    refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
     files = (*outputs, *more)
     if golden is not None:
         given = (("outputs", files), ("dtype", dtypes), ("quantised", quantised), ("dequantised", dequantised), ("allow", allow))
         for name, value in given:
             refuse(bool(value), f"--{name}: does not go with --golden")
-        _golden(source, asked, reading, cap, golden, prompts, all_positions, steps)
-        return
+        made = GoldenFiles(golden.with_suffix(".safetensors"), partial(_opened, source, reading), cap, all_positions, steps)
+        sys.exit(made.written(asked, prompts, journal, workers, cluster))
     for option, set_ in (("prompts", prompts is not None), ("all-positions", all_positions), ("steps", steps)):
         refuse(set_, f"--{option}: goes with --golden")
     refuse(not files, "--outputs: is missing: which files are to be judged?")
-    refuse(cluster is not None and workers is not None, "--workers: does not go with --cluster, which has its own")
     from exactformer.certificates.question import namer
     from exactformer.render import judgement_page, judgements
 
@@ -230,44 +231,3 @@ def _formats(dtypes: tuple[str, ...], files: Sequence[Path]) -> dict[str, str]:
         refuse(name in found, f"--dtype: {name or 'all engines'}: said twice")
         found[name] = value
     return found
-
-
-def _golden(
-    source: str, asked: Input, reading: Reading | None, cap: int, path: Path, prompts: Path | None, all_positions: bool, steps: bool
-) -> None:
-    from exactformer.certificates.memory import check_memory
-    from exactformer.certificates.storage import prepared
-    from exactformer.files import write_whole
-    from exactformer.messages import many
-    from exactformer.referee import golden
-    from exactformer.referee.judging import Referee
-    from exactformer.worksheets.prompts import read_prompts
-
-    path = path.with_suffix(".safetensors")
-    refuse(not path.parent.is_dir(), f"{path}: there is no such folder to write to")
-    worksheet = _opened(source, reading)
-    alone = ids_of(asked, worksheet) if prompts is None else []
-    refuse(
-        prompts is not None and any((asked.prompt, asked.ids, asked.tokens)),
-        "--prompts: does not go with --prompt, --ids or --tokens",
-    )
-    wanted = [tuple(alone)] if prompts is None else read_prompts(prompts, worksheet)
-    worksheet.checked()
-    longest = max(map(len, wanted))
-    check_memory(worksheet.model, worksheet.title, longest, cap, compared=all_positions or steps)
-    rows = sum(map(len, wanted)) if all_positions else len(wanted)
-    with Progress() as progress, prepared(worksheet.model) as ready:
-        made = golden.make(
-            Referee(ready, cap), wanted, worksheet.title, worksheet.reading, all_positions=all_positions, steps=steps, cap=cap,
-            progress=progress,
-        )  # fmt: skip
-    content, document = golden.files(made, path)
-    write_whole(path, content, 0o644)
-    write_whole(path.with_suffix(".json"), document, 0o644)
-    click.echo(
-        f"{path} and {path.with_suffix('.json').name}: {many(len(wanted), 'prompt')}, {many(rows, 'position')}, every value proved"
-    )
-    unknown = sum(place["token"] is None for each in made.document["prompts"] for place in each["positions"])
-    if unknown:
-        click.echo(f"exactformer: undecided: {many(unknown, 'token')}", err=True)
-        sys.exit(UNDECIDED)

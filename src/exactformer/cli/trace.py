@@ -34,7 +34,6 @@ from exactformer.cli.common import (
     upstream,
     width,
 )
-from exactformer.cli.helping import offered
 from exactformer.cli.inputs import ids_of, input_options, opened, reading_option, source_argument
 from exactformer.progress import Progress
 
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 @click.option("--strength", metavar="NUMBER", help="For a circuit or a program: the strength of every head.")
 @click.option("--length", type=Whole(1, 512), help="For a circuit or a program: make positions for this many tokens.")
 @click.option(
-    "--step", "steps", metavar="NAME", multiple=True, shell_complete=offered(helping.steps, or_files=False),
+    "--step", "steps", metavar="NAME", multiple=True, shell_complete=helping.steps,
     help="Show only this step, as a whole table; repeatable.",
 )  # fmt: skip
 @click.option("--decimals", type=Whole(0, 1000), help="With --step: round numbers to this many decimals, proved.")

@@ -34,10 +34,13 @@ def verified(source: str, file: Path, reading: str) -> None:
         verdict = verify(
             certificate, worksheet.model, intact=written.intact, prepared=ready, origin=worksheet.origin, progress=progress
         )
-    for problem in verdict.problems[:_SHOWN]:
-        click.echo(judged(f"refused: {file}, line {written.line(problem.place)}: {problem}", False, paint()))
-    if len(verdict.problems) > _SHOWN:
-        click.echo(f"and {len(verdict.problems) - _SHOWN:,} more")
+    for line in _first([f"refused: {file}, line {written.line(problem.place)}: {problem}" for problem in verdict.problems]):
+        click.echo(judged(line, False, paint()))
+    notes = [f"line {written.line(note.place)}: {note}" for note in verdict.notes] + [*verdict.remarks] * (not verdict.confirmed)
+    if notes:
+        click.echo("this may be what was changed:")
+    for line in _first(notes):
+        click.echo(f"  {line}")
     if verdict.confirmed:
         count = len(certificate.continuation)
         said = f"confirmed: {file}: {count:,} token{'s' * (count != 1)}, every claim proved again by new passes"
@@ -48,3 +51,8 @@ def verified(source: str, file: Path, reading: str) -> None:
             click.echo(f"exactformer: token {len(certificate.tokens)}: {certificate.tokens[-1].why}", err=True)
             sys.exit(UNDECIDED)
     sys.exit(DONE if verdict.confirmed else REFUTED)
+
+
+def _first(lines: list[str]) -> list[str]:
+    """Those that are shown, and how many there are beside them."""
+    return lines[:_SHOWN] + [f"and {len(lines) - _SHOWN:,} more"] * (len(lines) > _SHOWN)

@@ -28,7 +28,7 @@ from exactformer.messages import Refused
 from exactformer.reading import json_value
 
 _KIND, _VERSION = "exactformer proof", 2
-_LONGEST = 1 << 26  # bytes of a line: more is never read into memory
+_LONGEST = 1 << 26  # bytes of a line, unless more is asked for: more is never read into memory
 _START = len('["0123456789abcdef",')  # of what a line says, after its checksum
 # Each line is handed to the operating system as soon as its case is done: from then on a kill of this process cannot lose it. Only
 # a crash of the whole machine can, so now and then the disk is waited for: often enough to lose seconds, seldom enough to be free.
@@ -64,8 +64,15 @@ class Journal:
     exactformer.proofs.journal.JournalError: ...: is the journal of another proof: 3 cases, fingerprint "a theorem", not 3...
     """
 
-    def __init__(self, path: Path, fingerprint: str, cases: int, check: Callable[[Any], object] = lambda result: None) -> None:
-        self.path, self.cases = path, cases
+    def __init__(
+        self,
+        path: Path,
+        fingerprint: str,
+        cases: int,
+        check: Callable[[Any], object] = lambda result: None,
+        longest: int | None = None,
+    ) -> None:
+        self.path, self.cases, self._longest = path, cases, longest or _LONGEST
         header = {"journal": _KIND, "version": _VERSION, "theorem": fingerprint, "cases": cases}
         self._header = json.dumps(header, separators=(",", ":")).encode()
         try:
@@ -111,15 +118,15 @@ class Journal:
         seen = bytearray(self.cases)
         with self.path.open("rb") as file:
             checksum, header = _seal(b"", self._header)
-            line = file.readline(_LONGEST)
+            line = file.readline(self._longest)
             if line != header:
                 if header.startswith(line):  # killed before the header was written
                     return
                 raise JournalError(self._foreign(line))
             end = len(header)
             yield -1, None, end, checksum
-            for number, line in enumerate(iter(lambda: file.readline(_LONGEST + 1), b""), 2):
-                if not line.endswith(b"\n") and len(line) <= _LONGEST:  # killed while it was written
+            for number, line in enumerate(iter(lambda: file.readline(self._longest + 1), b""), 2):
+                if not line.endswith(b"\n") and len(line) <= self._longest:  # killed while it was written
                     return
                 body = line[_START:-2]
                 checksum, sealed = _seal(checksum, body)
@@ -161,8 +168,8 @@ class Journal:
 
     def _say(self, body: bytes, what: str = "") -> None:
         checksum, line = _seal(self._checksum, body)
-        if len(line) > _LONGEST:
-            raise JournalError(f"{self.path}: a line of {len(line):,} bytes{what}; a journal takes {_LONGEST:,}")
+        if len(line) > self._longest:
+            raise JournalError(f"{self.path}: a line of {len(line):,} bytes{what}; a journal takes {self._longest:,}")
         try:
             while line:
                 line = line[os.write(self._file, line) :]

@@ -23,6 +23,7 @@ def run(
     fingerprint: str,
     journal: Path | None = None,
     check: Callable[[Any], object] = lambda result: None,
+    longest: int | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     threads: bool = False,
@@ -32,10 +33,11 @@ def run(
 
     Results are JSON values. With a `journal` they are kept in that file before they are yielded, and a later run with the same
     `fingerprint` (which must tell apart whatever a result depends on: model, inputs, arithmetic) yields the kept ones first and
-    computes the others; `check` raises ValueError for a kept one that cannot be a result. `workers` is the number of processes on
-    this machine, by default one a core; 1 computes in this very process. `cluster` is the address of a Dask scheduler, whose
-    workers are used instead. With `threads`, the `workers` are threads of this process, for a function that has others compute.
-    `progress` is called with how many cases are done, of how many.
+    computes the others; `check` raises ValueError for a kept one that cannot be a result. `longest` is how many bytes of
+    a result the journal takes, where they are more than usual. `workers` is the number of processes on this machine, by default
+    one a core; 1 computes in this very process. `cluster` is the address of a Dask scheduler, whose workers are used instead. With
+    `threads`, the `workers` are threads of this process, for a function that has others compute. `progress` is called with how
+    many cases are done, of how many.
 
     Nothing happens before the first result is asked for; closing the generator stops all work at once.
 
@@ -49,7 +51,7 @@ def run(
         raise RunError(f"{workers} workers: at least 1 is needed")
     total = len(cases)
     with contextlib.ExitStack() as stack:
-        book = stack.enter_context(Journal(journal, fingerprint, total, check)) if journal is not None else None
+        book = stack.enter_context(Journal(journal, fingerprint, total, check, longest)) if journal is not None else None
         done = book.done.count(1) if book else 0
         progress(done, total)
         if book:

@@ -63,7 +63,9 @@ text.register(CircuitTable, lambda found: tables.circuit(found, None))
 html.register(CircuitTable, notebooks.circuit_html)
 text.register(Certificate, lambda found: certificates.text(found, lambda token: f"#{token}"))
 html.register(Certificate, notebooks.certificate_html)
-text.register(Verification, lambda found: "\n".join([repr(found), *map(str, found.problems), *found.remarks]) + "\n")
+text.register(
+    Verification, lambda found: "\n".join([repr(found), *map(str, (*found.problems, *found.notes)), *found.remarks]) + "\n"
+)
 text.register(Report, theorems.text)
 html.register(Report, notebooks.theorem_html)
 text.register(CheckReport, lambda found: "\n".join(check_lines(found)) + "\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
@@ -68,6 +69,7 @@ def application(
             *([] if docs is None else [Mount("/docs", StaticFiles(directory=docs, html=True)), Route("/", _linked)]),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ],
+        exception_handlers={HTTPException: _not_answered},
         middleware=[Middleware(Guard, hosts=tuple(hosts)), Middleware(GZipMiddleware, minimum_size=500)],
         lifespan=lifespan,
     )
@@ -131,6 +133,23 @@ async def _awaited(request: Request, answer: Coroutine[Any, Any, Answer]) -> Ans
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+async def _not_answered(request: Request, error: Exception) -> Response:
+    """What is no address, or is asked in another way: in the API a line as JSON, elsewhere as text."""
+    assert isinstance(error, HTTPException)
+    path, headers = request.url.path, dict(error.headers or {})
+    if not f"{path}/".startswith("/api/"):
+        return Response(error.detail, error.status_code, headers, media_type="text/plain")
+    line = error.detail
+    if error.status_code == 404:
+        line = f"there is no {path:.100}; /api/openapi.json says what there is"
+    elif error.status_code == 405:
+        takes = " or ".join(sorted(headers.get("Allow", "another method").split(", ")))
+        line = f"{request.method:.20} is not answered here: {path:.100} takes {takes}"
+    answer = _response(refusal(error.status_code, line))
+    answer.headers.update(headers)
+    return answer
 
 
 async def _linked(request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import sys
 import time
@@ -37,6 +38,7 @@ from exactformer.worksheets import Input, load, loads
 from exactformer.worksheets.models import MODELS
 
 STATE, ANSWER = b"s", b"a"  # what a message begins with
+_OPTION = re.compile(r"(?:(?<=^)|(?<= ))--(?=[a-z])")  # fields here, options on the command line
 _KEPT = 512  # proved tokens that are remembered
 _PAUSE = 0.2  # seconds between two words of progress
 _DIGITS = 12  # decimals of the logits of a pass that is walked through
@@ -64,7 +66,7 @@ def _answer(prover: Prover, name: str, arguments: dict[str, Any]) -> tuple[int, 
     try:
         return 200, as_json(_TASKS[name](prover, **arguments))
     except Refused as error:
-        return 422, as_json({"error": " ".join(str(error).removeprefix("--").split())})  # fields here, options on the command line
+        return 422, as_json({"error": _OPTION.sub("", " ".join(str(error).split()))})
     except MemoryError:
         return 507, as_json({"error": "the machine has too little memory for this prompt"})
     except Exception as error:
