@@ -92,6 +92,19 @@ def started(place: Path, *options: str) -> subprocess.Popen[bytes]:
     return interruptible([sys.executable, CHECKER, slow, STORIES, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def working(place: Path, task: str) -> subprocess.Popen[bytes]:
+    """Two processes of the checker with tasks that take long; a dot for each that is done."""
+    file = place / "works.py"
+    file.write_text(
+        "import sys, time; from contextlib import ExitStack\n"
+        f"sys.path.insert(0, {str(CHECKER.parent)!r}); from exactformer_check import Work\n"
+        "if __name__ == '__main__':\n"
+        "    with ExitStack() as stack:\n"
+        f"        for done in Work(stack, 2)({task}): print('.', end='', flush=True)\n"
+    )
+    return interruptible([sys.executable, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
 def test_it_can_be_interrupted(tmp_path: Path) -> None:
     with started(tmp_path) as process:
         waited(lambda: spent(process.pid) > 1.5 or process.poll() is not None)
@@ -136,14 +149,7 @@ def test_nobody_is_left_behind(signals: list[int], status: int, tmp_path: Path) 
 
 def test_several_processes_end_when_one_is_interrupted(tmp_path: Path) -> None:
     """At once, whatever its processes are at: here they sleep for longer than anybody waits."""
-    file = tmp_path / "sleeps.py"
-    file.write_text(
-        "import sys, time; from contextlib import ExitStack\n"
-        f"sys.path.insert(0, {str(CHECKER.parent)!r}); from exactformer_check import Work\n"
-        "if __name__ == '__main__':\n"
-        f"    with ExitStack() as stack: list(Work(stack, 2)(time.sleep, [({10 * PATIENCE},)] * 8))\n"
-    )
-    with interruptible([sys.executable, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with working(tmp_path, f"time.sleep, [({10 * PATIENCE},)] * 8") as process:
         waited(lambda: len(children(process.pid)) == 2)
         found = children(process.pid)
         time.sleep(0.5)  # until they sleep
@@ -182,16 +188,8 @@ def test_the_checker_ends_with_certify(number: int, status: int, tmp_path: Path)
 
 def test_many_interruptions_of_large_answers(tmp_path: Path) -> None:
     """Whenever it comes, also in the midst of an answer that fills a pipe: nobody waits for the rest of it."""
-    file = tmp_path / "answers.py"
-    file.write_text(
-        "import sys; from contextlib import ExitStack\n"
-        f"sys.path.insert(0, {str(CHECKER.parent)!r}); from exactformer_check import Work\n"
-        "if __name__ == '__main__':\n"
-        "    with ExitStack() as stack:\n"
-        "        for task in Work(stack, 2)(bytes, [(10**7,)] * 10**5): print('.', end='', flush=True)\n"
-    )
     for how in range(6):
-        with interruptible([sys.executable, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with working(tmp_path, "bytes, [(10**7,)] * 10**5") as process:
             assert process.stdout is not None
             assert process.stdout.read(5 + how)
             if how % 2:

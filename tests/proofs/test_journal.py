@@ -155,7 +155,7 @@ def test_an_endless_line_is_refused_without_reading_it_whole(tmp_path: Path, who
 
 def test_a_result_too_long_for_a_line_is_refused_with_its_case(tmp_path: Path) -> None:
     with Journal(tmp_path / "journal", "theorem", CASES) as journal:
-        longest = json.dumps("x" * (journals._LONGEST - 26))
+        longest = json.dumps("x" * (journals.LONGEST - 26))
         journal.append([(1, longest)])
         with pytest.raises(JournalError, match=r"journal: a line of 67,108,865 bytes \(case 2\); a journal takes 67,108,864$"):
             journal.append([(2, longest[:-1] + 'x"')])

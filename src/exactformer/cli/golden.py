@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactformer.cli.common import DONE, INTERRUPTED, UNDECIDED, given, refuse
+from exactformer.cli.common import DONE, INTERRUPTED, UNDECIDED, check_place, given, refuse
 from exactformer.cli.inputs import ids_of
 from exactformer.cli.journals import Kept
 from exactformer.progress import Progress
@@ -44,7 +44,7 @@ class GoldenFiles:
         from exactformer.certificates.memory import check_memory
         from exactformer.worksheets.prompts import read_prompts
 
-        refuse(not self.path.parent.is_dir(), f"{self.path}: there is no such folder to write to")
+        check_place(self.path)
         worksheet = self.opened()
         alone = ids_of(asked, worksheet) if prompts is None else []
         refuse(

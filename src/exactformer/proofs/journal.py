@@ -28,7 +28,7 @@ from exactformer.messages import Refused
 from exactformer.reading import json_value
 
 _KIND, _VERSION = "exactformer proof", 2
-_LONGEST = 1 << 26  # bytes of a line, unless more is asked for: more is never read into memory
+LONGEST = 1 << 26  # bytes of a line, unless more is asked for: more is never read into memory
 _START = len('["0123456789abcdef",')  # of what a line says, after its checksum
 # Each line is handed to the operating system as soon as its case is done: from then on a kill of this process cannot lose it. Only
 # a crash of the whole machine can, so now and then the disk is waited for: often enough to lose seconds, seldom enough to be free.
@@ -70,9 +70,9 @@ class Journal:
         fingerprint: str,
         cases: int,
         check: Callable[[Any], object] = lambda result: None,
-        longest: int | None = None,
+        longest: int = LONGEST,
     ) -> None:
-        self.path, self.cases, self._longest = path, cases, longest or _LONGEST
+        self.path, self.cases, self._longest = path, cases, longest
         header = {"journal": _KIND, "version": _VERSION, "theorem": fingerprint, "cases": cases}
         self._header = json.dumps(header, separators=(",", ":")).encode()
         try:

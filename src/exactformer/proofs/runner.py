@@ -11,7 +11,7 @@ from typing import Any
 
 from exactformer.interruption import undivided
 from exactformer.proofs.chunks import CaseError, Chunks, Outcome, RunError, compute
-from exactformer.proofs.journal import Journal
+from exactformer.proofs.journal import LONGEST, Journal
 
 Progress = Callable[[int, int], None]
 
@@ -23,7 +23,7 @@ def run(
     fingerprint: str,
     journal: Path | None = None,
     check: Callable[[Any], object] = lambda result: None,
-    longest: int | None = None,
+    longest: int = LONGEST,
     workers: int | None = None,
     cluster: str | None = None,
     threads: bool = False,
